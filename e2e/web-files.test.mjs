@@ -60,12 +60,14 @@ The canary was *red*.
 </details>
 
 ![The pipeline](pipeline.png)
+
+<p align="center"><img src="pipeline.png" alt="small" width="8"></p>
 `;
 
 const files = {
   'README.md': '# The shop\n\nWhat the team and its AIs know. Start with [deploying](knowledge/deploy.md).\n',
   'knowledge/deploy.md': deploy('then call the pager'),
-  'knowledge/checklist.md': '# Checklist\n\n- Tag\n- Push\n',
+  'knowledge/checklist.md': '# Checklist\n\n- Say it aloud\n- Push\n',
   'people/grace.md': '# Grace\n\nOn call this week.\n',
   'src/main.go': 'package main\n\nimport "fmt"\n\n// main says hello.\nfunc main() {\n\tfmt.Println("hello", 42)\n}\n',
   'src/style.css': 'a { color: #0a5; } /* green */\n',
@@ -83,6 +85,12 @@ for (const javaScriptEnabled of [true, false]) {
     let person;
     let space;
     const look = async (name) => { if (javaScriptEnabled) await judge(page, `files-${name}`); };
+    const tree = () => page.getByRole('navigation', { name: 'Files of this space' });
+    // more chooses an entry of the menu of the file.
+    const more = async (name) => {
+      await page.locator('summary[aria-label="More for this file"]').click();
+      await page.locator('details.menu').getByRole('link', { name }).click();
+    };
     const heading = (name) => page.getByRole('heading', { level: 1, name }).waitFor();
 
     before(async () => {
@@ -101,6 +109,7 @@ for (const javaScriptEnabled of [true, false]) {
       git(work, 'add', '-A');
       git(work, 'commit', '-q', '-m', 'Write down how the shop works');
       writeFileSync(join(work, 'knowledge/deploy.md'), deploy('then call Grace at home'));
+      writeFileSync(join(work, 'knowledge/checklist.md'), '# Checklist\n\n- Tag\n- Push\n');
       git(work, 'commit', '-q', '-a', '-m', 'Say whom to call\n\nThe pager was sold.\n\nSatchel-Tool: bash\nSatchel-Client: claude-code');
       s.run('space', 'import', work);
       const browser = await launch(later);
@@ -123,17 +132,18 @@ for (const javaScriptEnabled of [true, false]) {
       await heading('Files');
       await page.getByText('What the team and its AIs know').waitFor();
       await look('root');
-      await page.getByRole('link', { name: 'knowledge', exact: false }).first().click();
+      await tree().getByRole('link', { name: 'knowledge', exact: true }).click();
       await heading('knowledge');
-      await page.getByRole('link', { name: 'deploy.md' }).click();
+      await tree().getByRole('link', { name: 'deploy.md' }).click();
       await heading('deploy.md');
+      assert.equal(await tree().getByRole('link', { name: 'deploy.md' }).getAttribute('aria-current'), 'page');
       await page.getByText('How a release gets out, and back.').waitFor();
-      assert.ok(await shown(page.locator('.text img')), 'the picture is not shown');
+      assert.ok(await shown(page.locator('.text img').first()), 'the picture is not shown');
       await look('page');
-      await page.getByRole('link', { name: 'Source', exact: true }).click();
+      await more('Show the source');
       await page.locator('#L7').waitFor();
       await look('page-source');
-      await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'Page' }).click();
+      await more('Show the page');
       await page.getByRole('link', { name: 'Grace', exact: true }).click();
       await heading('grace.md');
       await page.getByText('On call this week').waitFor();
@@ -166,10 +176,9 @@ for (const javaScriptEnabled of [true, false]) {
       await page.getByRole('link', { name: 'Say whom to call' }).first().click();
       await heading('Say whom to call');
       await page.getByText('The pager was sold.').waitFor();
-      assert.ok(await page.locator('tr.minus').count() > 0 && await page.locator('tr.plus ins').count() > 0, 'what changed is not shown');
+      assert.ok(await page.locator('td.minus del').count() > 0 && await page.locator('td.plus ins').count() > 0, 'what changed is not shown');
       await look('commit');
-      await page.getByText('Bring back a version').click();
-      await page.getByRole('button', { name: /As it was before/ }).click();
+      await page.getByRole('button', { name: /Restore the version before.*deploy/ }).click();
       await heading('deploy.md');
       await page.getByText('then call the pager').waitFor();
       await page.getByRole('link', { name: 'History', exact: true }).click();
@@ -180,7 +189,7 @@ for (const javaScriptEnabled of [true, false]) {
       await page.getByRole('link', { name: 'Compare with now' }).click();
       await heading('What changed in knowledge/deploy.md');
       await page.goBack();
-      await page.getByRole('button', { name: 'Bring back this version' }).click();
+      await page.getByRole('button', { name: 'Restore this version' }).click();
       await page.getByText('The version was restored').waitFor();
       await page.getByText('then call Grace at home').waitFor();
       await look('brought-back');
@@ -192,8 +201,86 @@ for (const javaScriptEnabled of [true, false]) {
       await page.getByText('1 file changed').waitFor();
       await look('compare');
       await page.goto(`${space}/history/knowledge/deploy.md`);
-      await page.getByRole('button', { name: /Bring back this version/ }).first().click();
+      await page.getByRole('button', { name: /Restore this version/ }).first().click();
       await page.getByText('then call the pager').waitFor();
+    });
+
+    test('one press restores yesterday’s version, and one takes that back', async () => {
+      await page.goto(`${space}/files/knowledge/checklist.md`);
+      await page.getByText('Tag').waitFor();
+      await page.getByRole('link', { name: 'History', exact: true }).click();
+      await page.getByRole('button', { name: /Restore this version/ }).first().press('Enter');
+      await page.getByText('Say it aloud').waitFor();
+      await page.getByRole('status').getByText('The version was restored').waitFor();
+      await look('restored');
+      await page.getByRole('button', { name: 'Undo' }).press('Enter');
+      await page.getByRole('status').getByText('The change was undone').waitFor();
+      assert.equal(await page.getByText('Say it aloud').count(), 0);
+    });
+
+    test('the tree opens in place, with the keyboard alone', { skip: !javaScriptEnabled }, async () => {
+      await page.goto(`${space}/files/`);
+      await tree().getByRole('link', { name: 'people', exact: true }).focus();
+      await page.keyboard.press('ArrowRight');
+      await tree().getByRole('link', { name: 'grace.md' }).waitFor();
+      await look('tree-open');
+      await tree().getByRole('link', { name: 'people', exact: true }).focus(); // a narrow window hid the tree
+      await page.keyboard.press('ArrowRight');
+      await page.keyboard.press('Enter');
+      await heading('grace.md');
+    });
+
+    test('a phone has the tree and the contents behind buttons', async () => {
+      const size = page.viewportSize();
+      await page.setViewportSize({ width: 390, height: 844 });
+      await page.goto(`${space}/files/knowledge/deploy.md`);
+      assert.equal(await tree().isVisible(), false);
+      await page.getByRole('button', { name: 'Tree' }).press('Enter');
+      await tree().getByRole('link', { name: 'checklist.md' }).click();
+      await heading('checklist.md');
+      await page.goto(`${space}/files/knowledge/deploy.md`);
+      await page.getByRole('button', { name: 'On this page' }).click();
+      await page.getByRole('navigation', { name: 'On this page' }).getByRole('link', { name: 'Rolling back' }).click();
+      await page.waitForURL((u) => u.hash === '#rolling-back');
+      await page.setViewportSize(size);
+    });
+
+    test('files are dropped on a directory', { skip: !javaScriptEnabled }, async () => {
+      await page.goto(`${space}/files/people/`);
+      const data = await page.evaluateHandle(() => {
+        const d = new DataTransfer();
+        d.items.add(new File(['# Ada\n'], 'ada.md', { type: 'text/markdown' }));
+        d.items.add(new File(['# Bob\n'], 'bob.md', { type: 'text/markdown' }));
+        return d;
+      });
+      await page.dispatchEvent('main', 'dragenter', { dataTransfer: data });
+      await page.getByText('Drop the files to upload them').waitFor();
+      await look('drop');
+      await page.dispatchEvent('main', 'drop', { dataTransfer: data });
+      await page.getByRole('status').getByText('The files were uploaded').waitFor();
+      await tree().getByRole('link', { name: 'ada.md' }).waitFor();
+      await page.getByRole('button', { name: 'Undo' }).click();
+      await page.getByRole('status').getByText('The change was undone').waitFor();
+      assert.equal(await page.getByRole('link', { name: 'ada.md' }).count(), 0);
+    });
+
+    test('a file is moved, deleted, and comes back', async () => {
+      await page.goto(`${space}/files/people/grace.md`);
+      await more('Rename or move');
+      await page.getByLabel('New path').fill('team/grace.md');
+      await page.getByRole('button', { name: 'Move' }).click();
+      await page.getByRole('status').getByText('The file was moved').waitFor();
+      await page.getByRole('button', { name: 'Undo' }).click();
+      await page.getByRole('status').getByText('The change was undone').waitFor();
+      await page.goto(`${space}/files/people/grace.md`);
+      await page.locator('summary[aria-label="More for this file"]').click();
+      await look('menu');
+      await page.getByRole('button', { name: 'Delete' }).click();
+      await page.getByRole('status').getByText('The file was deleted').waitFor();
+      await page.getByRole('button', { name: 'Undo' }).click();
+      await page.getByRole('status').getByText('The change was undone').waitFor();
+      await page.goto(`${space}/files/people/grace.md`);
+      await heading('grace.md');
     });
 
     test('nothing scrolls sideways on the narrowest of phones', async () => {

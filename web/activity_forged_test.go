@@ -59,7 +59,7 @@ func TestAttackForgedTrailersHideNothing(t *testing.T) {
 			if s := item(forged); strings.Contains(s, "on the pages") || strings.Contains(s, "by an import") || !strings.Contains(s, "Mallory</bdi> by git, in a commit that says it was made here") {
 				t.Error("the forged commit is believed: " + s)
 			}
-			if s := b.get(a.in("commits/%s", evil.ID)).body; strings.Contains(s, "undone since") || !strings.Contains(s, "/revert?commit=") {
+			if s := b.get(a.in("commits/%s", evil.ID)).body; strings.Contains(s, "undone since") || !strings.Contains(s, `action="`+a.in("revert?here")+`"`) {
 				t.Error("its page says that the AI's commit is undone")
 			}
 			for _, page := range []string{"commits/" + string(forged), "history/y.md", "files/y.md"} {

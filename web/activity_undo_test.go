@@ -79,9 +79,9 @@ func TestWhatWasUndoneSaysSo(t *testing.T) {
 		_, item, _ := strings.Cut(b.get(a.in("activity")).body, `id="c-`+string(of)+`"`)
 		item, _, _ = strings.Cut(item, "\n</li>")
 		page := b.get(a.in("commits/%s", of)).body
-		for name, got := range map[string]string{"list": item, "page": page} {
-			if strings.Contains(got, "undone since") != want || strings.Contains(got, "/revert?commit="+string(of)) == want {
-				t.Errorf("%s: the %s of %s is wrong", when, name, of.Short())
+		for _, part := range []struct{ name, got, undo string }{{"list", item, "/revert?commit=" + string(of)}, {"page", page, a.in("revert?here")}} {
+			if strings.Contains(part.got, "undone since") != want || strings.Contains(part.got, part.undo) == want {
+				t.Errorf("%s: the %s of %s is wrong", when, part.name, of.Short())
 			}
 		}
 	}

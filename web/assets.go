@@ -83,6 +83,13 @@ func loadAssets() (map[string]asset, error) {
 	return out, nil
 }
 
+// HasAsset reports whether there is a static file. The editor is missing in a server that was
+// built without it; see scripts/editor.
+func (s *Site) HasAsset(name string) bool {
+	_, ok := s.assets[name]
+	return ok
+}
+
 // static serves the static files.
 func (s *Site) static(w http.ResponseWriter, r *http.Request) {
 	s.secureHeaders(w, r)

@@ -29,7 +29,7 @@ func TestHistoryAndChanges(t *testing.T) {
 	want(t, "a place in no history", b.get(h.in("history/?after=%s", strings.Repeat("a", 40))), http.StatusNotFound)
 
 	a = b.get(h.in("commits/%s", second.ID))
-	for _, w := range []string{"Because it was wrong.", "claude-code", "1 file changed", "two<ins>, said anew</ins>", `> added</span>`, h.in("files/notes/a.md?at=%s", second.ID), "As it was before"} {
+	for _, w := range []string{"Because it was wrong.", "claude-code", "1 file changed", "two<ins>, said anew</ins>", `added: </span>`, h.in("files/notes/a.md?at=%s", second.ID), "Restore the version before"} {
 		if !strings.Contains(a.body, w) {
 			t.Errorf("the commit lacks %q: %s", w, a.body)
 		}

@@ -20,7 +20,7 @@ var backForm = regexp.MustCompile(`(?s)<form[^>]* method="post" action="([^"]+/r
 func backs(body string) []url.Values {
 	var out []url.Values
 	for _, m := range backForm.FindAllStringSubmatch(body, -1) {
-		if strings.Contains(m[2], "Bring back this version") {
+		if strings.Contains(m[2], "Restore this version") {
 			f := fields(m[2])
 			f.Del("form")
 			out = append(out, f)
@@ -47,7 +47,7 @@ func TestBringBack(t *testing.T) {
 			t.Fatalf("%s: %d %s", where, res.StatusCode, res.location())
 		}
 		h.holds("n/a b.md", text)
-		if page := b.get(at + "?done=restored"); !strings.Contains(page.body, `role="status">The version was restored in a new change`) {
+		if page := b.get(at + "?done=restored"); !strings.Contains(page.body, `role="status">The version was restored`) {
 			t.Errorf("%s: the page does not say so", where)
 		}
 	}
@@ -137,10 +137,10 @@ func TestWhatWasDone(t *testing.T) {
 		do         func() answer
 	}{
 		{"upload", "The files were uploaded.", func() answer { return b.upload(h, url.Values{"dir": {"d"}}, "c.md", "c") }},
-		{"move", "It was moved.", func() answer {
+		{"move", "The file was moved.", func() answer {
 			return b.send(h.in("rename/d/a.md"), url.Values{"at": {string(h.head())}, "to": {"d/z.md"}})
 		}},
-		{"delete", "It was deleted.", func() answer { return b.send(h.in("delete/d/b.md"), url.Values{"at": {string(h.head())}}) }},
+		{"delete", "The file was deleted.", func() answer { return b.send(h.in("delete/d/b.md"), url.Values{"at": {string(h.head())}}) }},
 	} {
 		a := tt.do()
 		want(t, tt.name, a, http.StatusSeeOther)

@@ -16,9 +16,11 @@ type Link struct {
 // Node is a file or directory of the part tree.
 type Node struct {
 	Name, URL string
-	Here      bool   // the page that is shown
+	Here      bool // the page that is shown
+	Dir       bool
 	Open      bool   // its children are shown
-	Children  []Node // nil for a file
+	Children  []Node // nil if they are not loaded
+	More      int    // stands for this many names that are left out
 }
 
 // partArgs returns the arguments of a part: pairs of a name and a value.

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"satchel/web/render"
 )
 
 // fragments is the name of the file with the templates that several pages of a package
@@ -40,6 +42,7 @@ func (s *Site) baseTemplate() (err error) {
 		"args":       partArgs,
 		"links":      partLinks,
 		"initial":    initial,
+		"pairs":      render.Pairs,
 		"short":      func(text string) string { return Shorten(text, 80) },
 		"path":       func(p any) string { return ShownPath(fmt.Sprint(p), 120) }, // a string or a space.Path
 	}).ParseFS(files, "templates/layout.html", "templates/shell.html", "templates/parts.html", "templates/"+fragments)

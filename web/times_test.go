@@ -24,7 +24,9 @@ var (
 	timeJS   = regexp.MustCompile(`^/static/time\.js\?[0-9a-f]+$`)
 	shellJS  = regexp.MustCompile(`^/static/shell\.js\?[0-9a-f]+$`)
 	jumpAt   = regexp.MustCompile(` data-jump="(/spaces/[^"/]+/jump)"`)
-	theFrame = regexp.MustCompile(`script-src(?: ` + regexp.QuoteMeta(issuer) + `/static/(?:time|shell)\.js)+(?:; connect-src ` + regexp.QuoteMeta(issuer) + `/spaces/[^/ ]+/jump)?`)
+	theFrame = regexp.MustCompile(`script-src(?: ` + regexp.QuoteMeta(issuer) + `/static/(?:browse|time|shell)\.js)+(?:; connect-src(?: ` + regexp.QuoteMeta(issuer) + `/spaces/[^/ ]+/tree/)?(?: ` + regexp.QuoteMeta(issuer) + `/spaces/[^/ ]+/jump)?)?`)
+	treeJS   = regexp.MustCompile(`^/static/browse\.js\?[0-9a-f]+$`)
+	treeAt   = regexp.MustCompile(` data-load="(/spaces/[^"/]+/tree/)"`)
 )
 
 // writesTimes reports whether an element is the script that converts times.
@@ -35,6 +37,11 @@ func writesTimes(n *html.Node) bool {
 // runsFrame reports whether an element is the script of the frame.
 func runsFrame(n *html.Node) bool {
 	return n.Data == "script" && n.FirstChild == nil && shellJS.MatchString(attr(n, "src"))
+}
+
+// opensTree reports whether an element is the script of the tree of files.
+func opensTree(n *html.Node) bool {
+	return n.Data == "script" && n.FirstChild == nil && treeJS.MatchString(attr(n, "src"))
 }
 
 func attr(n *html.Node, key string) string {
@@ -88,13 +95,13 @@ func timesOf(t *testing.T, who, page string) (out []*html.Node) {
 }
 
 // checkScripts compares the scripts of a page with its policy. If the page only has the
-// scripts for times and for the frame, nothing else runs, and they reach only the names of
-// files.
+// scripts for times, for the frame and for the tree, nothing else runs, and they reach only
+// the names of files.
 func checkScripts(t *testing.T, who string, a answer) {
 	t.Helper()
 	root, err := html.Parse(strings.NewReader(a.body))
 	must(t, err)
-	var times, frame, others bool
+	var times, frame, tree, others bool
 	for n := range root.Descendants() {
 		if n.Data != "script" || n.Type != html.ElementNode {
 			continue
@@ -104,6 +111,8 @@ func checkScripts(t *testing.T, who string, a answer) {
 			times = true
 		case runsFrame(n):
 			frame = true
+		case opensTree(n):
+			tree = true
 		default:
 			others = true
 		}
@@ -113,14 +122,23 @@ func checkScripts(t *testing.T, who string, a answer) {
 	case others:
 		want = "script-src 'self'; connect-src 'self'"
 	case times || frame:
-		if want = "script-src"; times {
+		want = "script-src"
+		var reach string
+		if m := treeAt.FindStringSubmatch(a.body); tree && m != nil {
+			want += " " + issuer + "/static/browse.js"
+			reach += " " + issuer + m[1]
+		}
+		if times {
 			want += " " + issuer + "/static/time.js"
 		}
 		if frame {
 			want += " " + issuer + "/static/shell.js"
 		}
 		if m := jumpAt.FindStringSubmatch(a.body); m != nil {
-			want += "; connect-src " + issuer + m[1]
+			reach += " " + issuer + m[1]
+		}
+		if reach != "" {
+			want += "; connect-src" + reach
 		}
 	}
 	_, got, _ := strings.Cut(a.Header.Get("Content-Security-Policy"), "script-src ")
@@ -165,7 +183,7 @@ func TestTimesOfPages(t *testing.T) {
 	b := a.as(a.ada)
 	for path, want := range map[string]string{
 		"/account": "day whole", "/account/keys": "day", "/admin": "day", "/spaces": "whole",
-		a.in("activity"): "whole", a.in("reviews"): "whole", a.in("revert?commit=%s", c.ID): "whole", a.in("commits/%s", c.ID): "whole",
+		a.in("activity"): "whole", a.in("reviews"): "whole", a.in("revert?commit=%s", c.ID): "whole", a.in("commits/%s", c.ID): "ago",
 		a.in("files/"): "ago", a.in("files/knowledge/plan.md"): "ago", a.in("history/"): "clock", "/spaces/" + string(a.space.ID): "day",
 	} {
 		res := b.get(path)
@@ -197,7 +215,7 @@ func TestHowTimesAreWritten(t *testing.T) {
 			`<time datetime="2026-10-11T12:00:00Z" data-as="day" title="2026-10-11 12:00:00 UTC">11 Oct 2026 UTC</time>`,
 		},
 		"history/":     {`<h2><time datetime="2026-11-20">20 Nov 2026 UTC</time></h2>`, `<time datetime="2026-11-20T10:00:00Z" data-as="clock">10:00 UTC</time>`},
-		"commits/HEAD": {`<time datetime="2026-11-20T10:00:00Z" data-as="whole">20 Nov 2026, 10:00 UTC</time>`},
+		"commits/HEAD": {`<time datetime="2026-11-20T10:00:00Z" data-as="ago" title="2026-11-20 10:00:00 UTC">2 hours ago</time>`},
 	} {
 		a := b.get(h.in("%s", strings.ReplaceAll(path, "HEAD", string(h.head()))))
 		checkScripts(t, path, a)

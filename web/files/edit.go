@@ -42,7 +42,11 @@ type editPage struct {
 	// Rename and Delete are the addresses of the other pages of an existing file.
 	Rename, Delete string
 	Waits          string // the page to review the file's change; empty if no change waits
+	Markdown       bool   // the text is Markdown
 }
+
+// editorScript is the editor in place of the field of the text. scripts/editor makes it.
+const editorScript = "editor.js"
 
 // Forms send modes as these values.
 const (
@@ -125,9 +129,9 @@ func (s *pages) form(v *web.Visit, status int, m service.View, p space.Path, bod
 	if body.Conflict != nil {
 		title = web.ShownPath(p, 120) + " changed while you edited it"
 	}
-	out := web.Page{Title: title, Space: &m, Current: "files", Wide: true, Styles: []string{"editing.css"}, Scripts: []string{"editing.js"}, Body: &body}
-	if body.Previewed {
-		out.Styles = append([]string{"files.css"}, out.Styles...)
+	out := web.Page{Title: title, Space: &m, Current: "files", Wide: true, Styles: []string{"files.css", "editing.css"}, Scripts: []string{"editing.js"}, Body: &body}
+	if body.Markdown = body.New || web.IsMarkdown(string(p)); s.HasAsset(editorScript) {
+		out.Scripts = append(out.Scripts, editorScript)
 	}
 	if problem != nil {
 		out.Problem, out.Field = problem.Text, problem.Field
@@ -162,7 +166,7 @@ func (s *pages) saveEdit(v *web.Visit) error {
 	if !there {
 		body.Back = dirURL(f.ID, s.nearest(v, f))
 	}
-	if p := s.checkText(v, f.ID, string(f.path), &body); p != nil || body.Previewed {
+	if p := s.checkText(v, f.View, string(f.path), &body); p != nil || body.Previewed {
 		if body.Conflict, err = s.stillOpen(v, f, there); err != nil {
 			return err
 		}
@@ -205,7 +209,7 @@ func (s *pages) saveEdit(v *web.Visit) error {
 }
 
 // checkText checks the text and the note. If the form asks for a preview, it creates one.
-func (s *pages) checkText(v *web.Visit, id space.SpaceID, p string, body *editPage) *web.Problem {
+func (s *pages) checkText(v *web.Visit, m service.View, p string, body *editPage) *web.Problem {
 	switch {
 	case int64(len(body.Text)) > s.Editing.MaxText:
 		return &web.Problem{Text: "The text has " + bytesize.Text(int64(len(body.Text))) + ", and " + bytesize.Text(s.Editing.MaxText) + " can be edited in a page.", Field: "text"}
@@ -213,7 +217,7 @@ func (s *pages) checkText(v *web.Visit, id space.SpaceID, p string, body *editPa
 		return &web.Problem{Text: "The note is too long. Say it in fewer words.", Field: "message"}
 	}
 	if v.R.PostFormValue("act") == "preview" {
-		s.preview(id, p, body)
+		s.preview(v, m, p, body)
 		return nil
 	}
 	if body.Marked = merge.Marked(body.Text); body.Marked > 0 && v.R.PostFormValue("marks") == "" {
@@ -239,15 +243,16 @@ type newKind struct {
 }
 
 var kindTexts = map[string]struct{ path, text string }{
-	"":      {"", ""},
-	"note":  {"knowledge/.md", "# \n\n"},
-	"fact":  {"memory/preference/.md", ""},
-	"skill": {"skills//SKILL.md", "---\nname: \ndescription: When to use this, in one sentence.\n---\n\n# \n\n1. \n"},
+	"":         {"", ""},
+	"note":     {"knowledge/.md", "# \n\n"},
+	"fact":     {"memory/preference/.md", ""},
+	"resource": {"resources/.md", "---\ntitle: \ndescription: What clients find here, in one sentence.\n---\n\n# \n\n"},
+	"skill":    {"skills//SKILL.md", "---\nname: \ndescription: When to use this, in one sentence.\n---\n\n# \n\n1. \n"},
 }
 
 func kindsOf(id space.SpaceID, chosen, dir string) []newKind {
-	out := make([]newKind, 0, 4)
-	for _, k := range []newKind{{Name: "", Label: "Empty file"}, {Name: "note", Label: "Note"}, {Name: "fact", Label: "Memory fact"}, {Name: "skill", Label: "Skill"}} {
+	out := make([]newKind, 0, 5)
+	for _, k := range []newKind{{Name: "", Label: "Empty file"}, {Name: "note", Label: "Note"}, {Name: "fact", Label: "Memory fact"}, {Name: "skill", Label: "Skill"}, {Name: "resource", Label: "Resource"}} {
 		k.Chosen = k.Name == chosen
 		k.URL = "/spaces/" + string(id) + "/new?" + url.Values{"dir": {dir}, "kind": {k.Name}}.Encode()
 		out = append(out, k)
@@ -305,7 +310,7 @@ func (s *pages) saveNew(v *web.Visit) error {
 	again := func(status int, text, field string) error {
 		return s.form(v, status, m, "", body, &web.Problem{Text: text, Field: field})
 	}
-	if p := s.checkText(v, m.ID, body.Path, &body); p != nil {
+	if p := s.checkText(v, m, body.Path, &body); p != nil {
 		return again(http.StatusUnprocessableEntity, p.Text, p.Field)
 	}
 	if body.Previewed {
@@ -357,15 +362,14 @@ func (s *pages) entryText(v *web.Visit, m service.View, f space.Entry) (string, 
 
 // preview renders a Markdown text. It does not render other texts, or texts above the
 // limits of a page.
-func (s *pages) preview(id space.SpaceID, p string, body *editPage) {
+func (s *pages) preview(v *web.Visit, m service.View, p string, body *editPage) {
 	body.Previewed = true
 	if !web.IsMarkdown(p) {
 		return
 	}
-	doc, ok := render.Markdown([]byte(body.Text), render.Place{
-		Path: p, Files: web.SpaceURL(id, "files", ""), Raw: web.SpaceURL(id, "raw", ""), Under: 2, // below the headings of the page and of the preview
-	})
-	if ok {
+	at := placeOf(listsOf(v, web.Location{Space: m, Path: space.Path(p)}), space.Path(p))
+	at.Under = 2 // below the headings of the page and of the preview
+	if doc, ok := render.Markdown([]byte(body.Text), at); ok {
 		body.Preview = &doc
 	}
 }

@@ -33,6 +33,7 @@ func Register(site *web.Site) error {
 	get("raw/{path...}", s.rawFile)
 	get("search", s.showSearch)
 	get("jump", s.jump)
+	get("tree/{path...}", s.branch)
 	get("download/{kind}", s.download)
 	get("edit/{path...}", s.showEdit)
 	get("new", s.showNew)
@@ -151,25 +152,6 @@ type gonePage struct {
 	// and Before its commit.
 	Restore, Version, Path string
 	Before                 space.CommitID
-}
-
-// doneWords returns the message for the parameter "done" of a page's address.
-func doneWords(v *web.Visit) string {
-	switch v.R.URL.Query().Get("done") {
-	case "uploaded":
-		return "The files were uploaded."
-	case "saved":
-		return "The file was saved."
-	case "created":
-		return "The file was created."
-	case "moved":
-		return "It was moved."
-	case "deleted":
-		return "It was deleted. You can restore it from the history here."
-	case "restored":
-		return "The version was restored in a new change."
-	}
-	return ""
 }
 
 // conflictOf returns the path of the original of a conflict copy, or "" for another path.

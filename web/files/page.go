@@ -3,7 +3,6 @@ package files
 import (
 	"bytes"
 	"html/template"
-	"net/http"
 	"net/url"
 	"path"
 	"strings"
@@ -42,6 +41,9 @@ type filePage struct {
 	Rendered, AsSource string
 	Both               bool
 
+	Contents []render.Heading // the headings to list; nil for a short page
+	Head     space.CommitID   // the commit of the page
+
 	Write                                    bool
 	Editable                                 bool // a page can edit the text
 	Raw, Save, History, Edit, Rename, Delete string
@@ -51,7 +53,7 @@ type filePage struct {
 	LastTime                                 time.Time
 	LastHow                                  string // how the last change was made, if on the pages
 
-	Done string // confirms what the visitor just did
+	Done done
 	// Restore and Compare are set for a version that differs from the current one. Restore
 	// is the address that restores the version; it is empty for readers. Compare is the
 	// address of the comparison. Whole is the full path of the file.
@@ -66,7 +68,8 @@ func (s *pages) showContent(v *web.Visit, l web.Location, e space.Entry) error {
 		Write: l.Space.CanWrite() && l.At == "", Raw: l.URL("raw"), History: l.URL("history"),
 		Edit: l.Now("edit"), Rename: l.Now("rename"), Delete: l.Now("delete"),
 	}
-	body.Done, body.Whole, body.At = doneWords(v), string(l.Path), l.At
+	body.Done, body.Whole, body.At = doneOf(v), string(l.Path), l.At
+	d := listsOf(v, l)
 	body.Save = body.Raw + "?download"
 	if l.At != "" {
 		body.Save = body.Raw + "&download"
@@ -90,11 +93,13 @@ func (s *pages) showContent(v *web.Visit, l web.Location, e space.Entry) error {
 			body.LastHow = web.OnPages
 		}
 		body.LastURL = "/spaces/" + string(l.Space.ID) + "/commits/" + string(log[0].ID)
+		body.Head = l.Commit
+		body.Done.undo(l, log[0], s.Now())
 	}
 	if o := conflictOf(l.Path); o != "" {
 		body.Original, body.OriginalURL = web.ShownPath(o, 300), web.PageURL(l.Space.ID, "files", o, "")
 	}
-	if err := s.addContent(v, l, e, &body); err != nil {
+	if err := s.addContent(v, d, e, &body); err != nil {
 		return err
 	}
 	if !body.Editable && body.Kind != "link" {
@@ -103,7 +108,7 @@ func (s *pages) showContent(v *web.Visit, l web.Location, e space.Entry) error {
 			body.Upload += "?" + web.URLQuery("dir", dir)
 		}
 	}
-	return s.Page(v, http.StatusOK, "files", web.Page{Title: l.Name(), Wide: true, Current: "files", Space: &l.Space, Styles: []string{"files.css"}, Body: filesPage{File: &body}})
+	return s.filesPage(v, d, filesPage{File: &body})
 }
 
 // addVersion adds the addresses that restore an old version and compare it.
@@ -128,7 +133,8 @@ func (s *pages) addVersion(v *web.Visit, l web.Location, e space.Entry, body *fi
 }
 
 // addContent adds as much of the content as a page can show.
-func (s *pages) addContent(v *web.Visit, l web.Location, e space.Entry, body *filePage) error {
+func (s *pages) addContent(v *web.Visit, d *lists, e space.Entry, body *filePage) error {
+	l := d.l
 	name := string(l.Path)
 	switch {
 	case e.Size == 0:
@@ -171,9 +177,9 @@ func (s *pages) addContent(v *web.Visit, l web.Location, e space.Entry, body *fi
 			body.AsSource += "&at=" + string(l.At)
 		}
 		if v.R.URL.Query().Get("view") != "source" {
-			doc, ok := render.Markdown(data, placeOf(l, l.Path))
+			doc, ok := render.Markdown(data, placeOf(d, l.Path))
 			if ok {
-				body.Kind, body.Document = "document", doc
+				body.Kind, body.Document, body.Contents = "document", doc, contentsOf(doc.Headings)
 				return nil
 			}
 			body.Both = false
@@ -191,4 +197,38 @@ func (s *pages) addContent(v *web.Visit, l web.Location, e space.Entry, body *fi
 	source, cut := render.Source(strings.ToValidUTF8(string(shown), "\uFFFD"), name, web.MaxLines)
 	body.Source, body.Cut = source, body.Cut || cut
 	return nil
+}
+
+// Limits of the contents list of a page.
+const (
+	contentsFrom  = 3 // a page with fewer headings has no list
+	contentsMost  = 80
+	contentsLevel = 3
+)
+
+// contentsOf returns the headings for the contents list. A title above all other headings
+// is left out.
+func contentsOf(all []render.Heading) []render.Heading {
+	var out []render.Heading
+	top := 0
+	for _, h := range all {
+		if h.Level == 1 {
+			top++
+		}
+	}
+	for _, h := range all {
+		if top == 1 {
+			h.Level--
+		}
+		if h.Anchor == "" || h.Text == "" || h.Level < 1 || h.Level > contentsLevel-1 {
+			continue
+		}
+		if out = append(out, h); len(out) == contentsMost {
+			break
+		}
+	}
+	if len(out) < contentsFrom {
+		return nil
+	}
+	return out
 }

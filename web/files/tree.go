@@ -1,7 +1,6 @@
 package files
 
 import (
-	"cmp"
 	"net/http"
 	"net/url"
 	"path"
@@ -29,6 +28,19 @@ const (
 type filesPage struct {
 	Tree *treePage
 	File *filePage
+	Side *side
+}
+
+// filesPage answers with a directory or a file, and the tree beside it.
+func (s *pages) filesPage(v *web.Visit, d *lists, body filesPage) error {
+	var err error
+	if body.Side, err = s.sideOf(d); err != nil {
+		return err
+	}
+	return s.Page(v, http.StatusOK, "files", web.Page{
+		Title: d.l.Name(), Wide: true, Current: "files", Space: &d.l.Space, Styles: []string{"files.css", "browse.css"},
+		Beside: []string{"browse.js"}, Asks: body.Side.Load, Body: body,
+	})
 }
 
 type treePage struct {
@@ -49,7 +61,9 @@ type treePage struct {
 	Write, Root                                bool
 	Space, History, New, Upload, Search, Under string
 	Bundle, BundleName, Zip, Bring             string
-	Done                                       string // confirms what the visitor just did
+	Rename, Delete                             string // of a directory below the root; "" for readers
+	Done                                       done
+	Zone                                       string // the address to which dropped files are uploaded; "" for readers
 }
 
 type treeRow struct {
@@ -63,31 +77,32 @@ type treeRow struct {
 
 // showTree handles GET /spaces/{id}/files/{path...} for a directory.
 func (s *pages) showTree(v *web.Visit, l web.Location) error {
-	all, err := l.Space.Children(v.R.Context(), l.Commit, l.Path)
+	d := listsOf(v, l)
+	all, err := d.of(l.Path)
 	if err != nil {
 		return err
 	}
-	slices.SortStableFunc(all, func(a, b space.Entry) int {
-		if a.Dir != b.Dir {
-			if a.Dir {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Compare(strings.ToLower(string(a.Path)), strings.ToLower(string(b.Path)))
-	})
 	body := treePage{Crumbs: l.Crumbs(), Total: len(all), Write: l.Space.CanWrite() && l.At == "", Root: l.Path == "", Under: string(l.Path)}
 	if l.Path == "" {
 		body.Crumbs = nil
 	}
 	base := "/spaces/" + string(l.Space.ID)
 	body.Space, body.History, body.Search = base, l.URL("history"), base+"/search"
+	if l.Path != "" {
+		body.Search += "?" + web.URLQuery("under", string(l.Path))
+	}
 	body.New, body.Upload = base+"/new", base+"/upload"
+	if body.Write && l.Path != "" {
+		body.Name, body.Rename, body.Delete = l.Name(), l.Now("rename"), l.Now("delete")
+	}
+	if body.Write {
+		body.Zone = base + "/upload?" + web.URLQuery("dir", string(l.Path))
+	}
 	if l.Path != "" {
 		body.New += "?dir=" + url.QueryEscape(string(l.Path))
 		body.Upload += "?dir=" + url.QueryEscape(string(l.Path))
 	}
-	body.Done, body.BundleName = doneWords(v), archiveName(l.Space)+".bundle"
+	body.Done, body.BundleName = doneOf(v), archiveName(l.Space)+".bundle"
 	body.Bundle, body.Zip = base+"/download/bundle", base+"/download/zip"+web.AtQuery(l.At)
 	if body.Write && body.Root {
 		body.Bring = base + "/bring"
@@ -95,7 +110,7 @@ func (s *pages) showTree(v *web.Visit, l web.Location) error {
 	if body.Notice, err = s.noticeOf(v, l, "files"); err != nil {
 		return err
 	}
-	if err := s.addReadme(v, l, all, &body); err != nil {
+	if err := s.addReadme(v, d, all, &body); err != nil {
 		return err
 	}
 	page1, _ := strconv.Atoi(v.R.URL.Query().Get("page")) // an invalid number counts as the first page
@@ -139,8 +154,12 @@ func (s *pages) showTree(v *web.Visit, l web.Location) error {
 		}
 		body.Rows = append(body.Rows, r)
 	}
-	title := l.Name()
-	return s.Page(v, http.StatusOK, "files", web.Page{Title: title, Wide: true, Current: "files", Space: &l.Space, Styles: []string{"files.css"}, Body: filesPage{Tree: &body}})
+	if body.Done.Text != "" {
+		if err := s.addUndo(v, l, &body.Done); err != nil {
+			return err
+		}
+	}
+	return s.filesPage(v, d, filesPage{Tree: &body})
 }
 
 // treeRow returns the row of an entry. It returns false if the name is not valid in a path.
@@ -173,7 +192,8 @@ func (s *pages) treeRow(l web.Location, e space.Entry) (treeRow, bool) {
 }
 
 // addReadme renders the file that describes a directory.
-func (s *pages) addReadme(v *web.Visit, l web.Location, all []space.Entry, body *treePage) error {
+func (s *pages) addReadme(v *web.Visit, d *lists, all []space.Entry, body *treePage) error {
+	l := d.l
 	for _, want := range []string{"readme.md", "skill.md", "index.md"} {
 		i := slices.IndexFunc(all, func(e space.Entry) bool {
 			return !e.Dir && e.Mode != space.Symlink && strings.ToLower(path.Base(string(e.Path))) == want
@@ -188,7 +208,7 @@ func (s *pages) addReadme(v *web.Visit, l web.Location, all []space.Entry, body 
 		if err != nil {
 			return err
 		}
-		doc, ok := render.Markdown(data, placeOf(l, all[i].Path))
+		doc, ok := render.Markdown(data, placeOf(d, all[i].Path))
 		if !ok {
 			continue
 		}
@@ -199,8 +219,9 @@ func (s *pages) addReadme(v *web.Visit, l web.Location, all []space.Entry, body 
 	return nil
 }
 
-func placeOf(l web.Location, p space.Path) render.Place {
+func placeOf(d *lists, p space.Path) render.Place {
+	l := d.l
 	return render.Place{
-		Path: string(p), Files: web.PageURL(l.Space.ID, "files", "", ""), Raw: web.PageURL(l.Space.ID, "raw", "", ""), Query: web.AtQuery(l.At), Under: 1,
+		Path: string(p), Files: web.PageURL(l.Space.ID, "files", "", ""), Raw: web.PageURL(l.Space.ID, "raw", "", ""), Query: web.AtQuery(l.At), Under: 1, Find: d.find,
 	}
 }

@@ -38,6 +38,10 @@ type changesPage struct {
 	Write          bool
 	Restore        string // the address of the forms
 	At, Before     space.CommitID
+	Newest         bool   // At is the current version
+	History        string // the address of the history
+	// Done confirms the last action. UndoAgain is the address of the form that undoes it.
+	Done, UndoAgain string
 }
 
 type commitView struct {
@@ -98,13 +102,17 @@ func (s *pages) showCommit(v *web.Visit) error {
 		if by := undoneBy(newest)[c.ID.Short()]; by != "" {
 			body.Commit.Undone = web.SpacePath(m.ID, "commits/"+string(by))
 		}
-		body.Commit.Undo = web.SpacePath(m.ID, "revert?commit="+string(c.ID))
+		body.Commit.Undo = web.SpacePath(m.ID, "revert?here")
 		body.Commit.Parent = base + "/commits/" + string(c.Parent)
+	}
+	body.Done = web.DoneIn(v, map[string]string{"undone": "The change was undone. This change took it back.", "restored": "All files were restored."})
+	if body.Done != "" && c.Parent != "" && body.Commit.Undone == "" && body.Write && space.IsWebTool(c.Tool) {
+		body.UndoAgain = body.Commit.Undo
 	}
 	if err := s.addChanges(v, m, &body, c.Parent, c.ID, ""); err != nil {
 		return err
 	}
-	return s.Page(v, http.StatusOK, "changes", web.Page{Title: body.Commit.Row.Subject, Wide: true, Current: "files", Space: &m, Styles: []string{"files.css"}, Body: body})
+	return s.Page(v, http.StatusOK, "changes", web.Page{Title: body.Commit.Row.Subject, Wide: true, Current: "files", Space: &m, Styles: []string{"files.css", "browse.css"}, Body: body})
 }
 
 // showCompare handles GET /spaces/{id}/compare?from=&to=&path=.
@@ -142,7 +150,7 @@ func (s *pages) showCompare(v *web.Visit) error {
 	if p != "" {
 		title = "What changed in " + fileName(p)
 	}
-	return s.Page(v, http.StatusOK, "changes", web.Page{Title: title, Wide: true, Current: "files", Space: &m, Styles: []string{"files.css"}, Body: body})
+	return s.Page(v, http.StatusOK, "changes", web.Page{Title: title, Wide: true, Current: "files", Space: &m, Styles: []string{"files.css", "browse.css"}, Body: body})
 }
 
 func goneOr(err error) error {
@@ -167,6 +175,11 @@ func (s *pages) addChanges(v *web.Visit, m service.View, body *changesPage, from
 	if err != nil {
 		return web.Gone(err)
 	}
+	head, err := m.Head(v.R.Context())
+	if err != nil {
+		return err
+	}
+	body.Newest, body.History = head == to, web.PageURL(m.ID, "history", p, "")
 	body.Count, body.More = total, total-len(files)
 	shown := changesShown
 	if total > changesMany {

@@ -295,7 +295,11 @@ func (s *pages) restore(v *web.Visit) error {
 		return fault.New(fault.Conflict, "Some of it cannot be restored: %s", web.Shorten(v.Named(c.Rejected[0].Why), 600))
 	}
 	if p == "" || !c.Changed {
-		return s.See(v, "/spaces/"+string(m.ID)+"/commits/"+string(c.ID))
+		to := "/spaces/" + string(m.ID) + "/commits/" + string(c.ID)
+		if c.Changed {
+			to = web.DoneURL(to, "restored")
+		}
+		return s.See(v, to)
 	}
 	if _, err := m.Lookup(v.R.Context(), c.ID, p); err != nil {
 		return s.See(v, "/spaces/"+string(m.ID)+"/commits/"+string(c.ID)) // the path did not exist at that commit

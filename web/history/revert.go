@@ -239,6 +239,9 @@ func (s *pages) revert(v *web.Visit) error {
 		return web.Gone(err)
 	}
 	if c.Changed && len(c.Conflicts) == 0 && len(c.Rejected) == 0 {
+		if to := s.undoneAt(v, m, c.ID); to != "" {
+			return s.See(v, to)
+		}
 		return s.See(v, web.SpacePath(m.ID, "activity?done=undone"))
 	}
 	body := revertPage{Space: m, Back: web.SpacePath(m.ID, "activity"), Done: true, Changed: c.Changed, Made: web.SpacePath(m.ID, "commits/"+string(c.ID)), Refused: c.Rejected}
@@ -257,4 +260,32 @@ func (s *pages) revert(v *web.Visit) error {
 		title = "Nothing was undone"
 	}
 	return s.Page(v, http.StatusOK, "revert", web.Page{Title: title, Wide: true, Current: "activity", Space: &m, Styles: []string{"activity.css"}, Body: body})
+}
+
+// undoneAt returns the address of the page that asked for an undo and shows its result: the
+// file or directory in ?path=, or the directory above if nothing is there any more. It
+// returns the page of the new change for ?here, and "" if the request names no page.
+func (s *pages) undoneAt(v *web.Visit, m service.View, made space.CommitID) string {
+	q := v.R.URL.Query()
+	if q.Has("here") {
+		return web.DoneURL(web.SpacePath(m.ID, "commits/"+string(made)), "undone")
+	}
+	if !q.Has("path") {
+		return ""
+	}
+	p := space.Path(q.Get("path"))
+	for p != "" {
+		if _, err := space.ParsePath(string(p)); err != nil {
+			return ""
+		}
+		e, err := m.Lookup(v.R.Context(), "", p)
+		if err == nil && !e.Dir {
+			return web.DoneURL(web.PageURL(m.ID, "files", p, ""), "undone")
+		}
+		if err == nil {
+			return web.DoneURL(web.PageURL(m.ID, "files", p, "")+"/", "undone")
+		}
+		p = web.ParentOf(p)
+	}
+	return web.DoneURL(web.PageURL(m.ID, "files", "", ""), "undone")
 }

@@ -38,6 +38,7 @@ type Row struct {
 	HTML template.HTML
 
 	text string
+	twin int // of a removed line: the row of the line that replaced it; 0 if there is none
 }
 
 // Change is the difference of a file.
@@ -127,7 +128,10 @@ func hunk(line string) (old, left, now, right int) {
 	return old, left, now, right
 }
 
-// mark marks changed words in places with as many added as removed lines.
+// maxTwins limits the lines of a place in which lines are compared with each other.
+const maxTwins = 20
+
+// mark finds the lines that replaced removed lines, and marks the words that changed.
 func (c *Change) mark(b *Budget) {
 	for i := 0; i < len(c.Rows); {
 		if c.Rows[i].Kind != '-' {
@@ -142,12 +146,119 @@ func (c *Change) mark(b *Budget) {
 		for i < len(c.Rows) && c.Rows[i].Kind == '+' {
 			i++
 		}
-		if n := mid - from; n == i-mid && n <= 20 {
-			for j := range n {
-				b.pairMark(&c.Rows[from+j], &c.Rows[mid+j])
+		if mid == i || max(mid-from, i-mid) > maxTwins {
+			continue
+		}
+		c.twins(from, mid, i)
+		for j := from; j < mid; j++ {
+			if t := c.Rows[j].twin; t > 0 {
+				b.pairMark(&c.Rows[j], &c.Rows[t])
 			}
 		}
 	}
+}
+
+// twins finds for each removed line in rows from to mid the line in rows mid to end that
+// replaced it. As many removed as added lines replace each other in order. Otherwise a line
+// replaces the first one that has half of its words, and the order stays.
+func (c *Change) twins(from, mid, end int) {
+	if mid-from == end-mid {
+		for j := from; j < mid; j++ {
+			c.Rows[j].twin = mid + j - from
+		}
+		return
+	}
+	next := mid
+	for j := from; j < mid; j++ {
+		for t := next; t < end; t++ {
+			if alike(c.Rows[j].text, c.Rows[t].text) {
+				c.Rows[j].twin, next = t, t+1
+				break
+			}
+		}
+	}
+}
+
+// alike reports whether two lines have half of their words in common.
+func alike(a, b string) bool {
+	if len(a) > maxPairBytes || len(b) > maxPairBytes {
+		return false
+	}
+	x, y := strings.Fields(a), strings.Fields(b)
+	count := make(map[string]int, len(x))
+	for _, w := range x {
+		count[w]++
+	}
+	same := 0
+	for _, w := range y {
+		if count[w] > 0 {
+			count[w]--
+			same++
+		}
+	}
+	return same > 0 && 2*same >= max(len(x), len(y))
+}
+
+// Pair is a line before and after a change, for columns side by side. A line that was
+// removed or added has only one side. Gap reports that lines are left out here.
+type Pair struct {
+	Old, New *Row
+	Gap      bool
+}
+
+// Pairs returns the lines of a change in which lines were removed and added. For another
+// change it returns nil: one column suffices.
+func Pairs(rows []Row) []Pair {
+	var added, removed bool
+	for _, r := range rows {
+		added, removed = added || r.Kind == '+', removed || r.Kind == '-'
+	}
+	if !added || !removed {
+		return nil
+	}
+	out := make([]Pair, 0, len(rows))
+	for i := 0; i < len(rows); {
+		switch rows[i].Kind {
+		case '@':
+			out = append(out, Pair{Gap: true})
+			i++
+		case '-', '+':
+			mid := i
+			for mid < len(rows) && rows[mid].Kind == '-' {
+				mid++
+			}
+			end := mid
+			for end < len(rows) && rows[end].Kind == '+' {
+				end++
+			}
+			out = pairUp(out, rows, i, mid, end)
+			i = end
+		default:
+			out = append(out, Pair{Old: &rows[i], New: &rows[i]})
+			i++
+		}
+	}
+	return out
+}
+
+// pairUp adds the removed lines in rows from to mid, beside the lines that replaced them in
+// rows mid to end.
+func pairUp(out []Pair, rows []Row, from, mid, end int) []Pair {
+	next := mid
+	for j := from; j < mid; j++ {
+		p := Pair{Old: &rows[j]}
+		if t := rows[j].twin; t >= next {
+			for ; next < t; next++ {
+				out = append(out, Pair{New: &rows[next]})
+			}
+			p.New, next = &rows[t], t+1
+		}
+		out = append(out, p)
+	}
+	for ; next < end; next++ {
+		out = append(out, Pair{New: &rows[next]})
+	}
+	return out
 }
 
 // pairMark marks the words that differ between two lines.

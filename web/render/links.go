@@ -47,9 +47,15 @@ func (p Place) resolve(dest string) (t target, ok bool) {
 	if !ok {
 		return target{}, false
 	}
+	slash := strings.HasSuffix(u.Path, "/")
+	if p.Find != nil {
+		if found, dir, ok := p.Find(name, strings.HasPrefix(u.Path, "/")); ok {
+			name, slash = found, dir
+		}
+	}
 	t = target{path: name}
 	address := escapePath(name)
-	if name != "" && strings.HasSuffix(u.Path, "/") {
+	if name != "" && slash {
 		address += "/"
 	}
 	t.href = p.Files + address + p.Query + fragment

@@ -25,6 +25,9 @@ type Place struct {
 	// under which the server serves them. Both end in a slash. Query is appended to both
 	// ("?at=…" or "").
 	Files, Raw, Query string
+	// Find returns the path of the file or directory that a link to name means; see
+	// [Place.resolve]. If it is nil, links name paths as they are.
+	Find func(name string, rooted bool) (path string, dir, ok bool)
 	// Under is the count of heading levels of the page itself.
 	Under int
 }

@@ -106,7 +106,7 @@ func (w *writer) anchorOf(n *ast.Heading, text string) string {
 
 // reserved reports whether the page around a document uses an id.
 func reserved(id string) bool {
-	return id == "main" || id == "problem" || strings.HasPrefix(id, "note-fn")
+	return id == "main" || id == "problem" || strings.HasPrefix(id, "note-fn") || strings.HasPrefix(id, "files-")
 }
 
 func pathFragment(anchor string) string { return strings.ReplaceAll(escapePath(anchor), "/", "%2F") }

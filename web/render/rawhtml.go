@@ -3,6 +3,7 @@ package render
 import (
 	"bytes"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
@@ -17,38 +18,174 @@ type piece struct {
 	end  bool
 	pass bool // has its counterpart, or needs none
 	kind html.TokenType
+	// html is what is written if the piece passes. For a start tag, close is what its end tag
+	// becomes.
+	html, close string
 }
 
-// passes reports whether an element without attributes is allowed. Some elements are
-// allowed only in blocks of HTML. Everything else is shown as text.
+// passes reports whether an element is allowed, with the attributes that elementOf keeps.
+// Some elements are allowed only in blocks of HTML. Everything else is shown as text.
 func passes(tag string, block bool) bool {
 	switch tag {
-	case "br", "kbd", "sub", "sup", "ins", "del", "mark", "b", "i", "em", "strong":
+	case "br", "kbd", "sub", "sup", "ins", "del", "mark", "b", "i", "em", "strong", "a", "img", "code", "span", "small", "s", "u", "q", "abbr", "cite", "samp", "var", "dfn", "wbr":
 		return true
-	case "hr", "details", "summary":
+	case "hr", "details", "summary", "div", "center", "section", "article", "header", "footer", "main", "aside", "p", "h1", "h2", "h3", "h4", "h5", "h6",
+		"ul", "ol", "li", "dl", "dt", "dd", "table", "caption", "thead", "tbody", "tfoot", "tr", "th", "td", "blockquote", "pre", "figure", "figcaption":
 		return block
 	}
 	return false
 }
 
-func void(tag string) bool { return tag == "br" || tag == "hr" }
+func void(tag string) bool { return tag == "br" || tag == "hr" || tag == "img" || tag == "wbr" }
+
+// spans reports whether an element may begin in one part of HTML and end in another, around
+// text that is Markdown.
+func spans(tag string) bool {
+	switch tag {
+	case "details", "div", "center", "section", "article", "header", "footer", "main", "aside", "blockquote", "figure",
+		"ul", "ol", "li", "dl", "dt", "dd", "table", "thead", "tbody", "tfoot", "tr", "th", "td":
+		return true
+	}
+	return false
+}
+
+// inside returns the elements of which one must be around an element. Otherwise the element
+// could end one of the page around the document. It returns nil for all other elements.
+func inside(tag string) []string {
+	switch tag {
+	case "summary":
+		return []string{"details"}
+	case "li":
+		return []string{"ul", "ol"}
+	case "dt", "dd":
+		return []string{"dl"}
+	case "caption", "thead", "tbody", "tfoot", "tr", "th", "td":
+		return []string{"table"}
+	}
+	return nil
+}
+
+// elementOf sets what is written for a tag that is allowed: its name and the attributes that
+// pages keep.
+func (w *writer) elementOf(p *piece, attributes map[string]string) {
+	name, out := p.tag, ""
+	keep := func(key, value string) { out += " " + key + `="` + html.EscapeString(value) + `"` }
+	switch p.tag {
+	case "center":
+		name = "div"
+		keep("align", "center")
+	case "section", "article", "header", "footer", "main", "aside":
+		name = "div"
+	case "h1", "h2", "h3", "h4", "h5", "h6":
+		name = "h" + strconv.Itoa(min(6, int(p.tag[1]-'0')+w.at.Under))
+	case "details":
+		if _, ok := attributes["open"]; ok {
+			out = " open"
+		}
+	case "a":
+		t, ok := w.at.resolve(attributes["href"])
+		if !ok {
+			name = "span" // an anchor, or an address that pages do not link to
+			break
+		}
+		keep("href", t.href)
+		if t.external {
+			keep("rel", "noreferrer noopener nofollow")
+		}
+	case "img":
+		p.html = w.rawPicture(attributes)
+		return
+	}
+	switch name {
+	case "p", "div", "h2", "h3", "h4", "h5", "h6", "th", "td":
+		if v := strings.ToLower(attributes["align"]); v == "left" || v == "right" || v == "center" {
+			keep("align", v)
+		}
+	}
+	if name == "td" || name == "th" {
+		for _, key := range []string{"colspan", "rowspan"} {
+			if n, err := strconv.Atoi(attributes[key]); err == nil && n > 1 && n <= 50 {
+				keep(key, strconv.Itoa(n))
+			}
+		}
+	}
+	p.html, p.close = "<"+name+out+">", "</"+name+">"
+}
+
+// rawPicture returns the HTML of a picture. A picture on another site is only named, so that
+// the page does not load it.
+func (w *writer) rawPicture(attributes map[string]string) string {
+	alt := attributes["alt"]
+	t, ok := w.at.resolve(attributes["src"])
+	if !ok || t.path == "" || !isPicture(t.path) {
+		if alt == "" {
+			alt = "picture"
+		}
+		return `<span class="hint">(` + html.EscapeString(alt) + `)</span>`
+	}
+	out := `<img src="` + html.EscapeString(t.image) + `" alt="` + html.EscapeString(alt) + `" loading="lazy"`
+	for _, key := range []string{"width", "height"} {
+		if n, err := strconv.Atoi(attributes[key]); err == nil && n > 0 && n <= 4000 {
+			out += " " + key + `="` + strconv.Itoa(n) + `"`
+		}
+	}
+	return out + ">"
+}
+
+// maxAttributes limits the attributes of a tag. A tag with more is shown as text.
+const maxAttributes = 30
+
+// attributesOf reads the attributes of the current tag. ok is false if there are too many.
+func attributesOf(z *html.Tokenizer, has bool) (out map[string]string, ok bool) {
+	out = map[string]string{}
+	for n := 0; has; n++ {
+		if n == maxAttributes {
+			return nil, false
+		}
+		var key, value []byte
+		key, value, has = z.TagAttr()
+		if _, twice := out[string(key)]; !twice { // browsers take the first
+			out[string(key)] = string(value)
+		}
+	}
+	return out, true
+}
 
 // inline parses a tag, a comment or a similar part within text.
-func inline(src string) piece {
+func (w *writer) inline(src string) piece {
 	p := piece{text: src, kind: html.ErrorToken}
 	if strings.HasPrefix(src, "<!--") {
 		p.kind = html.CommentToken
 		return p
 	}
-	tag := strings.ToLower(strings.Trim(src, "</> \t\n"))
-	end := strings.HasPrefix(src, "</")
-	if passes(tag, false) && plain(src, tag) && !(end && void(tag)) && (void(tag) || !strings.HasSuffix(src, "/>")) {
-		p.tag, p.end, p.pass = tag, end, void(tag)
+	z := html.NewTokenizer(strings.NewReader(src))
+	if kind := z.Next(); kind == html.StartTagToken || kind == html.EndTagToken || kind == html.SelfClosingTagToken {
+		if len(z.Raw()) == len(src) {
+			w.tag(z, kind, false, &p)
+		}
 	}
 	return p
 }
 
-func cut(src []byte) []piece {
+// tag sets the fields of a piece from the current tag, if the tag is allowed.
+func (w *writer) tag(z *html.Tokenizer, kind html.TokenType, block bool, p *piece) {
+	name, has := z.TagName()
+	tag := string(name)
+	end := kind == html.EndTagToken
+	if !passes(tag, block) || end && void(tag) || kind == html.SelfClosingTagToken && !void(tag) {
+		return
+	}
+	attributes, ok := attributesOf(z, has)
+	if !ok {
+		return
+	}
+	p.tag, p.end, p.pass = tag, end, void(tag)
+	if !end {
+		w.elementOf(p, attributes)
+	}
+}
+
+func (w *writer) cut(src []byte) []piece {
 	var out []piece
 	z := html.NewTokenizer(bytes.NewReader(src))
 	used := 0
@@ -62,12 +199,7 @@ func cut(src []byte) []piece {
 		p := piece{text: string(raw), kind: kind}
 		switch kind {
 		case html.StartTagToken, html.EndTagToken, html.SelfClosingTagToken:
-			name, attributes := z.TagName()
-			tag := string(name)
-			if plain(p.text, tag) && !attributes && passes(tag, true) && (kind != html.SelfClosingTagToken || void(tag)) {
-				p.tag, p.end = tag, kind == html.EndTagToken
-				p.pass = void(tag) && !p.end
-			}
+			w.tag(z, kind, true, &p)
 		case html.CommentToken:
 			if !strings.HasPrefix(p.text, "<!--") {
 				p.kind = html.TextToken
@@ -81,23 +213,13 @@ func cut(src []byte) []piece {
 	return out
 }
 
-// plain reports whether a tag has only a name.
-func plain(raw, tag string) bool {
-	t := strings.Trim(raw, "</> \t\n")
-	return strings.EqualFold(t, tag)
-}
-
-// pair marks the elements that begin and end in order. Only details may begin in one part
-// and end in another.
+// pair marks the elements that begin and end in order.
 func pair(all []*piece, part []int) {
 	var open []int
 	for i, p := range all {
 		switch {
 		case p.tag == "" || void(p.tag):
 		case !p.end:
-			if p.tag == "summary" && (len(open) == 0 || all[open[len(open)-1]].tag != "details") {
-				continue
-			}
 			open = append(open, i)
 		default:
 			at := -1
@@ -106,10 +228,10 @@ func pair(all []*piece, part []int) {
 					at = j
 				}
 			}
-			if at < 0 || p.tag != "details" && part[open[at]] != part[i] {
+			if at < 0 || !spans(p.tag) && part[open[at]] != part[i] {
 				continue
 			}
-			all[open[at]].pass, p.pass = true, true
+			all[open[at]].pass, p.pass, p.html = true, true, all[open[at]].close
 			open = open[:at]
 		}
 		// People do not nest elements deeper than this.
@@ -117,17 +239,28 @@ func pair(all []*piece, part []int) {
 			open = slices.Delete(open, 0, 1)
 		}
 	}
-	// A summary is only allowed in details.
-	depth := 0
+	// Some elements are only allowed in others.
+	depth := map[string]int{}
+	var refused []bool // for each open element
 	for i, p := range all {
-		switch {
-		case !p.pass:
-		case p.tag == "details" && !p.end:
-			depth++
-		case p.tag == "details":
-			depth--
-		case p.tag == "summary" && depth == 0:
-			all[i].pass = false
+		switch need := inside(p.tag); {
+		case !p.pass || void(p.tag):
+		case !p.end:
+			no := need != nil && !slices.ContainsFunc(need, func(t string) bool { return depth[t] > 0 })
+			refused = append(refused, no)
+			if no {
+				all[i].pass = false
+			} else {
+				depth[p.tag]++
+			}
+		default:
+			no := refused[len(refused)-1]
+			refused = refused[:len(refused)-1]
+			if no {
+				all[i].pass = false
+			} else {
+				depth[p.tag]--
+			}
 		}
 	}
 }
@@ -145,13 +278,13 @@ func (w *writer) planRaw(root ast.Node) {
 			var ps []piece
 			switch c := c.(type) {
 			case *ast.RawHTML:
-				ps = []piece{inline(string(c.Segments.Value(w.src)))}
+				ps = []piece{w.inline(string(c.Segments.Value(w.src)))}
 			case *ast.HTMLBlock:
 				b := c.Lines().Value(w.src)
 				if c.HasClosure() {
 					b = append(bytes.Clone(b), c.ClosureLine.Value(w.src)...)
 				}
-				ps = cut(b)
+				ps = w.cut(b)
 			default:
 				continue
 			}
@@ -176,10 +309,8 @@ func (w *writer) planRaw(root ast.Node) {
 func writeRaw(out stringWriter, ps []piece) {
 	for _, p := range ps {
 		switch {
-		case p.pass && p.end:
-			_, _ = out.WriteString("</" + p.tag + ">")
 		case p.pass:
-			_, _ = out.WriteString("<" + p.tag + ">")
+			_, _ = out.WriteString(p.html)
 		case p.kind == html.CommentToken:
 		case p.kind == html.TextToken:
 			_, _ = out.WriteString(html.EscapeString(html.UnescapeString(p.text)))

@@ -13,12 +13,14 @@ import (
 // allowed lists the attributes that each element of a rendered document may have. The
 // values of addresses such as href and src are checked too.
 var allowed = map[string][]string{
-	"a": {"href", "rel", "title", "class", "id", "role", "tabindex", "aria-hidden"}, "img": {"src", "alt", "loading"},
-	"h2": {"id"}, "h3": {"id"}, "h4": {"id"}, "h5": {"id"}, "h6": {"id"},
-	"p": nil, "br": nil, "hr": nil, "em": nil, "strong": nil, "del": nil, "ins": nil, "blockquote": nil, "code": nil,
-	"pre": {"class", "tabindex"}, "span": {"class", "role", "aria-label", "id"}, "div": {"class", "tabindex", "role"},
+	"a": {"href", "rel", "title", "class", "id", "role", "tabindex", "aria-hidden"}, "img": {"src", "alt", "loading", "width", "height"},
+	"h2": {"id", "align"}, "h3": {"id", "align"}, "h4": {"id", "align"}, "h5": {"id", "align"}, "h6": {"id", "align"},
+	"small": nil, "s": nil, "u": nil, "q": nil, "abbr": nil, "cite": nil, "samp": nil, "var": nil, "dfn": nil, "wbr": nil, "figure": nil, "figcaption": nil,
+	"dl": nil, "dt": nil, "dd": nil, "caption": nil, "tfoot": nil,
+	"p": {"align"}, "br": nil, "hr": nil, "em": nil, "strong": nil, "del": nil, "ins": nil, "blockquote": nil, "code": nil,
+	"pre": {"class", "tabindex"}, "span": {"class", "role", "aria-label", "id"}, "div": {"class", "tabindex", "role", "align"},
 	"ul": {"class"}, "ol": {"class", "start"}, "li": {"id", "role"}, "table": nil, "thead": nil, "tbody": nil, "tr": nil,
-	"th": {"align"}, "td": {"align"}, "details": nil, "summary": nil, "kbd": nil, "sub": nil, "sup": {"id"}, "mark": nil, "b": nil, "i": nil,
+	"th": {"align", "colspan", "rowspan"}, "td": {"align", "colspan", "rowspan"}, "details": {"open"}, "summary": nil, "kbd": nil, "sub": nil, "sup": {"id"}, "mark": nil, "b": nil, "i": nil,
 	"html": nil, "head": nil, "body": nil, // the parser adds these
 }
 
@@ -102,7 +104,7 @@ func balanced(out string) error {
 			return nil
 		case html.StartTagToken:
 			name, _ := z.TagName()
-			if n := string(name); n != "br" && n != "hr" && n != "img" {
+			if n := string(name); n != "br" && n != "hr" && n != "img" && n != "wbr" {
 				open = append(open, n)
 			}
 		case html.EndTagToken:

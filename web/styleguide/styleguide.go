@@ -44,8 +44,8 @@ func examples(now time.Time) body {
 		Table: [][]string{{"Prefers window seats", "preference", "ChatGPT"}, {"Wants table tests in Go", "preference", "Claude Code"}},
 		Diff:  render.Patch(patch, render.NewBudget()),
 		Tree: []web.Node{
-			{Name: "knowledge", Open: true, Children: []web.Node{{Name: "deploy.md", URL: "/styleguide", Here: true}, {Name: "team.md", URL: "/styleguide"}}},
-			{Name: "skills", Children: []web.Node{{Name: "SKILL.md", URL: "/styleguide"}}},
+			{Name: "knowledge", URL: "/styleguide", Dir: true, Open: true, Children: []web.Node{{Name: "deploy.md", URL: "/styleguide", Here: true}, {Name: "team.md", URL: "/styleguide"}}},
+			{Name: "skills", URL: "/styleguide", Dir: true, Children: []web.Node{{Name: "SKILL.md", URL: "/styleguide"}}},
 			{Name: "README.md", URL: "/styleguide"},
 		},
 	}
