@@ -12,6 +12,9 @@ type SourceKind string
 // of an upstream, whose files a sync commits to a space that only the sync writes.
 const SourceSpace SourceKind = "space"
 
+// SourceUpload is the kind of sources whose files people upload.
+const SourceUpload SourceKind = "upload"
+
 // SourceState says whether a source is up to date.
 type SourceState string
 

@@ -4,15 +4,11 @@ import (
 	"net/http"
 	"strings"
 
-	"satchel/gitstore/sources/upstream"
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
 )
-
-// kindUpload is the kind of the sources whose files people upload.
-const kindUpload = space.SourceKind(upstream.Upload)
 
 // maxUploads limits the files of one form, with the rest of the form. Each file has the limit of an
 // upload.
@@ -27,7 +23,7 @@ type uploadBody struct {
 
 // uploadsOf returns the part of the page for a source whose files people upload.
 func (s *pages) uploadsOf(p *sourcePage) uploadBody {
-	if p.Sync.Kind != kindUpload {
+	if p.Sync.Kind != space.SourceUpload {
 		return uploadBody{}
 	}
 	return uploadBody{At: p.At}
@@ -51,7 +47,7 @@ func (s *pages) addUploads(v *web.Visit) error {
 		return again(http.StatusUnprocessableEntity, "Enter a title.")
 	}
 	in := service.SyncedSourceInput{Source: space.Source{SourceText: space.SourceText{Title: title}, Everybody: v.R.PostFormValue("audience") == "all"}}
-	in.Kind = string(kindUpload)
+	in.Kind = string(space.SourceUpload)
 	added, err := s.Service.AddSyncedSource(v.R.Context(), v.Actor(), in)
 	switch {
 	case web.IsRefusal(err):
