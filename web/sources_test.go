@@ -216,11 +216,11 @@ func TestChangingASource(t *testing.T) {
 	a := ada.get(handbook + "/change")
 	checkPage(t, "the form", a)
 	contains(t, "the form", a.body, `name="title" value="Handbook"`, `name="setting-branch"`, `value="all" checked`, `<option value="21600" selected>`)
-	form := url.Values{"title": {"Our handbook"}, "description": {"How we work"}, "audience": {"named"}, "readers": {"bob"}, "every": {"3600"}, "setting-url": {f.upstream.URL("docs")}}
+	form := url.Values{"title": {"Our handbook"}, "description": {"How we work"}, "aliases": {"rules,  policies"}, "audience": {"named"}, "readers": {"bob"}, "every": {"3600"}, "setting-url": {f.upstream.URL("docs")}}
 	want(t, "save", ada.send(handbook+"/change", form), http.StatusSeeOther)
 	x, err := f.service.OpenSource(t.Context(), service.Person(f.bob), "handbook")
 	must(t, err)
-	if st := f.status(); x.Source.Title != "Our handbook" || x.Source.Everybody || st.Every != 3600 || st.Version == "" {
+	if st := f.status(); x.Source.Title != "Our handbook" || len(x.Source.Names()) != 3 || x.Source.Everybody || st.Every != 3600 || st.Version == "" {
 		t.Errorf("%+v, %+v", x.Source, st)
 	}
 	want(t, "the page, for whom the source is no more", f.as(f.eve).get(handbook), http.StatusNotFound)

@@ -49,9 +49,10 @@ sources:
     branch: 2026-01-01
     title: Rules
     description: How we work.
+    aliases: [policies, "the book"]
     audience: [ann, bob]
     every: 1d
-  - {id: old, kind: git, url: x, paused: true, every: 1h, audience: []}
+  - {id: old, kind: git, url: x, aliases: ancient, paused: true, every: 1h, audience: []}
 `)
 	if mistakes != "" || len(got) != 3 {
 		t.Fatal(got, mistakes)
@@ -59,11 +60,11 @@ sources:
 	if h := got[0]; h.ID != "handbook" || h.Kind != "git" || !h.Everybody || h.Every != nil || string(h.Settings) != `{"url":"https://git.example/handbook.git"}` {
 		t.Errorf("%+v", h)
 	}
-	if r := got[1]; r.Title != "Rules" || r.Description != "How we work." || r.Everybody || !slices.Equal(r.Readers, []string{"ann", "bob"}) || *r.Every != 24*time.Hour ||
+	if r := got[1]; r.Title != "Rules" || r.Description != "How we work." || r.Aliases != "policies, the book" || r.Everybody || !slices.Equal(r.Readers, []string{"ann", "bob"}) || *r.Every != 24*time.Hour ||
 		string(r.Settings) != `{"branch":"2026-01-01","url":"https://git.example/rules.git"}` {
 		t.Errorf("%+v", r)
 	}
-	if o := got[2]; *o.Every != 0 || o.Everybody || len(o.Readers) != 0 {
+	if o := got[2]; *o.Every != 0 || o.Aliases != "ancient" || o.Everybody || len(o.Readers) != 0 {
 		t.Errorf("%+v", o)
 	}
 	for _, empty := range []string{"", "sources:\n", "sources: []\n"} {

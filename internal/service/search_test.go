@@ -77,3 +77,32 @@ func TestSearch(t *testing.T) {
 		t.Errorf("explained: %+v, %v", r, err)
 	}
 }
+
+// A search with an alias of a source finds the pages of this source first.
+func TestSearchWithAnAlias(t *testing.T) {
+	w := servicetest.New(t, time.Now)
+	w.Write(map[string]string{"one/kite.md": "# Kites\n\nFly a kite at noon.\n", "two/kite.md": "# Kites\n\nFly a kite at noon by the lake.\n"})
+	for _, id := range []string{"one", "two"} {
+		w.Publish(id, "", id)
+	}
+	in := service.PublishSourceInput{Space: service.SpaceRef{ID: w.Space}, Source: space.Source{ID: "two", SourceText: space.SourceText{Aliases: "breeze, gust"}, Dir: "two", Everybody: true}}
+	if _, err := w.PublishSource(t.Context(), service.Person(w.Owner), in); err != nil {
+		t.Fatal(err)
+	}
+	x := openIndex(t, w)
+	all, err := w.ListSources(t.Context(), service.Operator(), service.ListSourcesInput{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, src := range all {
+		if err := x.Update(t.Context(), src.Collection, w.Sources); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for query, first := range map[string]string{"fly a kite at noon": "/library/docs/one/kite.md", "fly a kite at noon with gust": "/library/docs/two/kite.md"} {
+		r, err := w.Search(t.Context(), service.Person(w.Owner), service.SearchInput{Query: query, Source: "one,two"})
+		if err != nil || len(r.Results) == 0 || r.Results[0].Path != first {
+			t.Errorf("%q: %+v, %v", query, r.Results, err)
+		}
+	}
+}

@@ -12,6 +12,16 @@ type SourceKind string
 // of an upstream, whose files a sync commits to a space that only the sync writes.
 const SourceSpace SourceKind = "space"
 
+// SourceUpload is the kind of sources whose files people upload.
+const SourceUpload SourceKind = "upload"
+
+// SourceYouTube is the kind of sources that follow a channel or playlist. People can upload transcripts
+// of its videos.
+const SourceYouTube SourceKind = "youtube"
+
+// TakesUploads reports whether people can upload files to sources of the kind.
+func (k SourceKind) TakesUploads() bool { return k == SourceUpload || k == SourceYouTube }
+
 // SourceState says whether a source is up to date.
 type SourceState string
 

@@ -25,6 +25,9 @@ const (
 	SyncEnded     SyncState = "ended"     // the source was unpublished, or the person who added it is gone
 )
 
+// SyncEvery is the default interval between syncs.
+const SyncEvery = 6 * time.Hour
+
 // SyncOrigin says where the settings of a synced source come from.
 type SyncOrigin string
 

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"slices"
 	"testing"
 
 	"satchel/gitstore/remotetest"
@@ -35,11 +36,12 @@ func TestSyncedSources(t *testing.T) {
 		State string
 		Runs  []struct{ Added int }
 	}
-	testenv.WaitFor(t, "the sync", func() bool {
-		w.ask("GET", "/api/sync/handbook", "ann", nil).into(t, &st)
-		return st.State == "ready"
+	testenv.WaitFor(t, "the sync", func() bool { // not over REST, whose limit of requests a slow sync would reach
+		now, err := w.library.ListSyncRuns(t.Context(), service.Operator(), service.ListSyncRunsInput{ID: "handbook"})
+		return err == nil && now.State == space.SyncReady
 	})
-	if len(st.Runs) != 1 || st.Runs[0].Added != 1 {
+	w.ask("GET", "/api/sync/handbook", "ann", nil).into(t, &st)
+	if st.State != "ready" || len(st.Runs) != 1 || st.Runs[0].Added != 1 {
 		t.Errorf("%+v", st)
 	}
 	for _, c := range []struct{ method, path string }{{"PATCH", "/api/sources/handbook"}, {"DELETE", "/api/sources/handbook"}, {"DELETE", "/api/sync/handbook"}} {
@@ -50,5 +52,28 @@ func TestSyncedSources(t *testing.T) {
 		if a := w.ask(c.method, c.path, "ann", body); a.StatusCode != 403 {
 			t.Errorf("%s %s: %d", c.method, c.path, a.StatusCode)
 		}
+	}
+}
+
+// The person who added a source pauses and resumes it, and gives it other names.
+func TestPausedSources(t *testing.T) {
+	w := newWorld(t)
+	w.login("owner", string(w.library.Owner.ID), "g_9", space.ScopeRead, space.ScopeWrite)
+	if a := w.ask("POST", "/api/sources", "owner", map[string]any{"id": "manuals", "kind": "upload"}); a.StatusCode != 201 {
+		t.Fatalf("add: %d %s", a.StatusCode, a.body)
+	}
+	for _, paused := range []bool{true, false} {
+		if a := w.ask("PATCH", "/api/sources/manuals", "owner", map[string]any{"paused": paused, "aliases": "pumps, valves"}); a.StatusCode != 200 {
+			t.Errorf("pause: %d %s", a.StatusCode, a.body)
+		}
+		var st struct{ Paused bool }
+		w.ask("GET", "/api/sync/manuals", "owner", nil).into(t, &st)
+		if st.Paused != paused {
+			t.Errorf("%+v, want %v", st, paused)
+		}
+	}
+	all, err := w.library.ListSources(t.Context(), service.Operator(), service.ListSourcesInput{})
+	if err != nil || len(all) == 0 || !slices.ContainsFunc(all, func(s space.Source) bool { return slices.Equal(s.Names(), []string{"manuals", "pumps", "valves"}) }) {
+		t.Errorf("%+v, %v", all, err)
 	}
 }

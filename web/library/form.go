@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"satchel/gitstore/sources/syncs"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/web"
@@ -46,7 +45,7 @@ const (
 	fieldEvery   = "every"
 )
 
-const defaultEvery = int64(syncs.DefaultEvery / time.Second)
+const defaultEvery = int64(space.SyncEvery / time.Second)
 
 // readForm reads the form that adds or changes a source. The error is about a field.
 func readForm(v *web.Visit, kind space.SourceKindInfo) (sourceForm, error) {

@@ -4,15 +4,11 @@ import (
 	"net/http"
 	"strings"
 
-	"satchel/gitstore/sources/upstream"
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
 )
-
-// kindUpload is the kind of the sources whose files people upload.
-const kindUpload = space.SourceKind(upstream.Upload)
 
 // maxUploads limits the files of one form, with the rest of the form. Each file has the limit of an
 // upload.
@@ -28,10 +24,10 @@ type uploadBody struct {
 
 // uploadsOf returns the part of the page for a source that takes uploads.
 func (s *pages) uploadsOf(p *sourcePage) uploadBody {
-	if !upstream.TakesUploads(string(p.Sync.Kind)) {
+	if !p.Sync.Kind.TakesUploads() {
 		return uploadBody{}
 	}
-	return uploadBody{At: p.At, Transcripts: p.Sync.Kind != kindUpload}
+	return uploadBody{At: p.At, Transcripts: p.Sync.Kind != space.SourceUpload}
 }
 
 // Only reports whether all files of the source are uploaded.
@@ -55,7 +51,7 @@ func (s *pages) addUploads(v *web.Visit) error {
 		return again(http.StatusUnprocessableEntity, "Enter a title.")
 	}
 	in := service.SyncedSourceInput{Source: space.Source{SourceText: space.SourceText{Title: title}, Everybody: v.R.PostFormValue("audience") == "all"}}
-	in.Kind = string(kindUpload)
+	in.Kind = string(space.SourceUpload)
 	added, err := s.Service.AddSyncedSource(v.R.Context(), v.Actor(), in)
 	switch {
 	case web.IsRefusal(err):

@@ -21,7 +21,7 @@ type Store interface {
 
 // The defaults of Options, and the limits of a schedule.
 const (
-	DefaultEvery    = 6 * time.Hour
+	DefaultEvery    = space.SyncEvery
 	MinEvery        = 5 * time.Minute
 	WatchEvery      = time.Minute // of a directory, whose check reads no file
 	MaxEvery        = 30 * 24 * time.Hour

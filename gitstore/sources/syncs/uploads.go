@@ -79,7 +79,7 @@ func (m *Manager) uploadKind(id string) (string, error) {
 }
 
 func takesUploads(id, kind string) error {
-	if upstream.TakesUploads(kind) {
+	if space.SourceKind(kind).TakesUploads() {
 		return nil
 	}
 	return fault.New(fault.Invalid, "The source %s follows an upstream, so it takes no uploaded files.", id)
@@ -175,7 +175,7 @@ func (m *Manager) turn(ctx context.Context, id string) (*entry, *run, error) {
 		case e == nil:
 			m.mu.Unlock()
 			return nil, nil, sources.NotThere(id)
-		case !upstream.TakesUploads(e.row.Kind):
+		case !space.SourceKind(e.row.Kind).TakesUploads():
 			kind := e.row.Kind
 			m.mu.Unlock()
 			return nil, nil, takesUploads(id, kind)

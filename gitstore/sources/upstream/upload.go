@@ -15,7 +15,7 @@ import (
 )
 
 // Upload is the kind of sources whose files people upload.
-const Upload = "upload"
+const Upload = string(space.SourceUpload)
 
 // upload has no settings. Receive reads its files, and they have no other upstream.
 type upload struct{}

@@ -9,12 +9,8 @@ import (
 	"satchel/internal/space"
 )
 
-// YouTube is the kind of sources that follow a channel or playlist. People can upload transcripts of
-// its videos.
-const YouTube = "youtube"
-
-// TakesUploads reports whether people can upload files to sources of a kind.
-func TakesUploads(kind string) bool { return kind == Upload || kind == YouTube }
+// YouTube is the kind of sources that follow a channel or playlist.
+const YouTube = string(space.SourceYouTube)
 
 // uploadedTranscript stands in a page's tag for the settings of its transcript. Syncs keep such pages.
 const uploadedTranscript = "uploaded"
