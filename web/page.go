@@ -18,6 +18,8 @@ import (
 // Page is the data of the layout. Body is the data of the page's own template.
 type Page struct {
 	Title string
+	// Label stands above the title, such as the name of a space.
+	Label string
 	Body  any
 
 	// Script includes the script. FormsTo are further sources for the form-action of the
@@ -26,6 +28,11 @@ type Page struct {
 	FormsTo string
 	// Scripts and Styles are further static files to include.
 	Scripts, Styles []string
+	// Beside are static files with scripts for a page that shows other people's text. There
+	// only they and the scripts of the layout run, and they may only ask for addresses that
+	// begin with Asks.
+	Beside []string
+	Asks   string
 	// Wide is for pages with tables.
 	Wide bool
 	// Space is the space that the page is about; nil if there is none.
@@ -105,17 +112,26 @@ func (s *Site) scriptsOf(p *Page) string {
 		return policyScript
 	}
 	from, to := "", ""
+	for _, name := range p.Beside {
+		from += " " + s.URL("/static/"+name)
+	}
+	if p.Asks != "" {
+		to += " " + s.URL(p.Asks)
+	}
 	if p.Times != "" {
 		from += " " + s.URL("/static/"+timeScript)
 	}
 	if p.Shell != nil {
 		from += " " + s.URL("/static/"+shellScript)
 		if p.Shell.Jump != "" {
-			to = "; connect-src " + s.URL(p.Shell.Jump)
+			to += " " + s.URL(p.Shell.Jump)
 		}
 	}
 	if from == "" {
 		return ""
+	}
+	if to != "" {
+		to = "; connect-src" + to
 	}
 	return "; script-src" + from + to
 }

@@ -34,7 +34,7 @@ func (s *Service) SetAccess(ctx context.Context, a Actor, in SetAccessInput) (No
 	default:
 		return None{}, fault.New(fault.Invalid, "Choose who can invite new people: yes, no, or empty for the configuration.")
 	}
-	return None{}, s.accounts.SetSetting(ctx, a.store(), membersInviteSetting, string(in.MembersInvite))
+	return None{}, s.accounts.SetSetting(ctx, a.audit(), membersInviteSetting, string(in.MembersInvite))
 }
 
 // GetAccess reports who can come in, by the configuration and by SetAccess.
