@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -185,7 +186,7 @@ func (s *pages) exportAudit(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	format := v.R.URL.Query().Get("format")
+	format := cmp.Or(v.R.URL.Query().Get("format"), "csv")
 	if format != "csv" && format != "jsonl" {
 		return fault.New(fault.Invalid, "The format must be csv or jsonl.")
 	}
