@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { judge, launch, missing, open } from './lib/browser.mjs';
+import { sdkV1 } from './lib/clients.mjs';
 import { cleanup, serve } from './lib/oauth.mjs';
 
 describe('searching, settings and administration', { skip: missing }, () => {
@@ -31,13 +32,11 @@ describe('searching, settings and administration', { skip: missing }, () => {
     await page.goto(s.link());
     await button(/^sign in/i).first().click();
     await page.waitForURL((u) => !u.pathname.startsWith('/signin'));
-    const key = s.run('key', 'create', '--name', 'test').key ?? s.run('key', 'create', '--name', 'test').secret;
+    const client = await sdkV1(s.mcp, s.server.firstKey());
+    later(() => client.close());
     for (const [path, content] of [['knowledge/boats.md', '# Boats\n\nA boat needs a mast.\n'], ['knowledge/ropes.md', '# Ropes\n\nA rope holds the mast of a boat.\n']]) {
-      const r = await fetch(s.mcp, {
-        method: 'POST', headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', accept: 'application/json, text/event-stream', 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': 'tools/call', 'Mcp-Name': 'write' },
-        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'write', arguments: { path, content }, _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {}, 'io.modelcontextprotocol/clientInfo': { name: 'sailor', version: '1' } } } }),
-      });
-      assert.equal(r.status, 200, await r.text());
+      const r = await client.call('write', { path, content });
+      assert.ok(!r.isError, JSON.stringify(r));
     }
   });
   after(async () => {
@@ -157,7 +156,7 @@ describe('searching, settings and administration', { skip: missing }, () => {
     await click(place('Admin'));
     await click(tab('Usage'));
     await heading('Usage');
-    await page.getByText('sailor').first().waitFor();
+    await page.getByText('e2e-sdk-v1').first().waitFor();
     await click(page.getByText(/^Show the figures/).first());
     await page.getByRole('cell', { name: '2', exact: true }).first().waitFor();
     await judge(page, 'admin-usage');
