@@ -304,7 +304,7 @@ for (const javaScriptEnabled of [true, false]) {
       await page.getByRole('link', { name: 'Deploying the shop' }).first().click();
       await heading('deploy.md');
       await page.goto(`${space}/search?q=zzzzqqq`);
-      await page.getByText('Nothing was found').waitFor();
+      await page.getByText(/^No results/).waitFor();
       await look('search-nothing');
     });
 

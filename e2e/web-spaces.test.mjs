@@ -14,7 +14,9 @@ describe('the end of a space', { skip: missing }, () => {
   const settings = async (name) => {
     await page.goto('/spaces');
     await page.getByRole('link', { name: `Settings of ${name}` }).click();
-    await heading(`The space ${name}`);
+    await heading('Settings');
+    await page.getByRole('link', { name: 'Danger zone' }).click();
+    await heading('Danger zone');
   };
 
   before(async () => {

@@ -142,6 +142,8 @@ type CallInfo struct {
 	Client string
 	User   space.UserID
 	Grant  space.GrantID
+	// Answered counts the bytes of the answer, without notifications.
+	Answered int
 }
 
 func (o Options) withDefaults() (Options, error) {

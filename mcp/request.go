@@ -36,9 +36,10 @@ type request struct {
 	version string // of the header, once it is settled; empty if none was sent
 	client  clientInfo
 
-	began   time.Time
-	tool    string
-	outcome string
+	began    time.Time
+	tool     string
+	outcome  string
+	answered int // bytes
 	// failed replaces the answer of mcp-go, because its hooks cannot return an error, and
 	// its handlers can return only −32603.
 	failed *rpcError
@@ -310,6 +311,7 @@ func (rq *request) reply(result any, e *rpcError) {
 		msg, err := encode(answer{JSONRPC: "2.0", ID: rq.m.id, Result: result})
 		if err == nil {
 			rq.outcome = cmp.Or(rq.outcome, "ok")
+			rq.answered = len(msg)
 			rq.out.reply(http.StatusOK, msg)
 			return
 		}
@@ -336,7 +338,7 @@ func (rq *request) observe() {
 		method = "other"
 	}
 	f(CallInfo{Method: method, Tool: rq.tool, Outcome: cmp.Or(rq.outcome, "ok"), Duration: time.Since(rq.began),
-		Modern: rq.modern, Client: rq.client.label(), User: rq.p.User, Grant: rq.p.Grant})
+		Modern: rq.modern, Client: rq.client.label(), User: rq.p.User, Grant: rq.p.Grant, Answered: rq.answered})
 }
 
 // forward lets mcp-go answer.

@@ -155,7 +155,7 @@ func TestTheCommandIsSeenWhole(t *testing.T) {
 func TestAnAppForOthersIsAskedFor(t *testing.T) {
 	h := newHubWorld(t)
 	h.noApp()
-	if a := h.as(h.ada).get(h.path); strings.Contains(a.body, "everybody here can connect") || !strings.Contains(a.body, "GitHub lets you alone connect") {
+	if a := h.as(h.ada).get(h.path); strings.Contains(a.body, "everybody here can connect") || !strings.Contains(a.body, "only you can connect") {
 		t.Error("it promises everybody")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"satchel/internal/service"
 	"satchel/internal/service/servicetest"
 	"satchel/internal/space"
+	"satchel/internal/usage"
 )
 
 // healthy is a server with a check in every state. asked gets the people whose usage is
@@ -38,6 +39,7 @@ func (w *world) healthy(asked *[][]space.UserID) {
 			}
 			return out, nil
 		}
+		r.ClientUsage = func(context.Context, int) ([]usage.Row, error) { return nil, nil }
 		r.Access = service.Access{Registration: true, File: "/etc/satchel.yaml"}
 	})
 }

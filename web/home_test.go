@@ -236,7 +236,7 @@ func TestDoneWords(t *testing.T) {
 	w := newWorld(t)
 	b := w.as(w.ada)
 	for page, done := range map[string]string{
-		"/account?done=passkey": "The passkey was added.", "/account/keys?done=revoked": "The key was revoked.", "/spaces/" + string(w.space.ID) + "?done=role": "The role was changed.",
+		"/account?done=passkey": "The passkey was added.", "/account/keys?done=revoked": "The key was revoked.", "/spaces/" + string(w.space.ID) + "/members?done=role": "The role was changed.",
 		"/account?done=role": "", "/account?done=Send+me+money": "", "/?done=passkey": "",
 	} {
 		_, said, ok := strings.Cut(b.get(page).body, `<p role="status">`)
@@ -247,11 +247,11 @@ func TestDoneWords(t *testing.T) {
 	in := "/spaces/" + string(w.space.ID)
 	for _, done := range []string{"role", "same"} {
 		a := b.send(in+"/members/"+string(w.bob.ID)+"/role", url.Values{"role": {"editor"}})
-		if a.location() != issuer+in+"?done="+done {
+		if a.location() != issuer+in+"/members?done="+done {
 			t.Errorf("a role leads to %s, not to %s", a.location(), done)
 		}
 	}
-	if a := b.get(in + "?done=same"); !strings.Contains(a.body, "No change was needed") || strings.Contains(a.body, "The role was changed") {
+	if a := b.get(in + "/members?done=same"); !strings.Contains(a.body, "No change was needed") || strings.Contains(a.body, "The role was changed") {
 		t.Error("it does not say that it was the role already")
 	}
 }

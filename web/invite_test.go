@@ -245,7 +245,7 @@ func TestInvitationFromASpace(t *testing.T) {
 		t.Fatalf("no link: %s", a.body)
 	}
 	link, _, _ := strings.Cut(a.body[i+len(issuer):], `"`)
-	if body := b.get("/spaces/" + string(w.space.ID)).body; !strings.Contains(body, "for Grace") || strings.Contains(body, link) {
+	if body := b.get("/spaces/" + string(w.space.ID) + "/members").body; !strings.Contains(body, "for Grace") || strings.Contains(body, link) {
 		t.Error("it is not listed, or with its secret")
 	}
 	want(t, "join", w.as(w.eve).send(link, nil), http.StatusSeeOther)

@@ -72,7 +72,7 @@ func TestDeleteASpace(t *testing.T) {
 	shows(t, ada.send(page, url.Values{"name": {a.space.Name}}), http.StatusConflict, "Nothing was deleted: this is your only space.")
 
 	sp := a.garden()
-	shows(t, ada.get("/spaces/"+string(a.space.ID)), http.StatusOK, `href="/spaces/`+string(a.space.ID)+`/end"`, `/give"`)
+	shows(t, ada.get("/spaces/"+string(a.space.ID)+"/danger"), http.StatusOK, `href="/spaces/`+string(a.space.ID)+`/end"`, `/give"`)
 	first := ada.get(page)
 	shows(t, first, http.StatusOK, "cannot be undone", "only on this server", "/download/bundle", "It is your first space", "<bdi>garden</bdi>", "2 other people", "Team &lt;notes&gt;")
 	end := "/spaces/" + string(sp.ID) + "/end"

@@ -18,6 +18,8 @@ import (
 // Page is the data of the layout. Body is the data of the page's own template.
 type Page struct {
 	Title string
+	// Label stands above the title, such as the name of a space.
+	Label string
 	Body  any
 
 	// Script includes the script. FormsTo are further sources for the form-action of the

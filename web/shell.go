@@ -83,10 +83,11 @@ func settingsTabs(v *Visit, p *Page) []Link {
 		return nil
 	}
 	base := "/spaces/" + string(p.Space.ID)
-	tabs := []Link{{Name: "General", URL: base}, {Name: "Git remote", URL: base + "/remote"}}
+	tabs := []Link{{Name: "General", URL: base}, {Name: "Members", URL: base + "/members"}, {Name: "Git remote", URL: base + "/remote"}}
 	if p.Space.Role == space.Owner {
 		tabs = append(tabs, Link{Name: "GitHub", URL: base + "/github"}, Link{Name: "Publishing", URL: base + "/publish"})
 	}
+	tabs = append(tabs, Link{Name: "Export", URL: base + "/export"}, Link{Name: "Danger zone", URL: base + "/danger"})
 	for i := range tabs {
 		tabs[i].Here = v.R.URL.Path == tabs[i].URL
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"satchel/internal/database"
 	"satchel/internal/fault"
@@ -17,6 +18,13 @@ type AuditFilter struct {
 	Users []space.UserID
 	// Act is the beginning of the action, such as "grant." or "user.create".
 	Act string
+	// Via is how it was done, such as "web" or "command line".
+	Via string
+	// Client is the name of a client or a key. It selects the entries about it and its grants.
+	Client string
+	// Since and Until limit the times of the entries; Until is not in the range. A zero time is
+	// no limit.
+	Since, Until time.Time
 }
 
 // Audit returns at most limit entries with ids below before, newest first. If before is 0,
@@ -44,6 +52,19 @@ func (s *Store) AuditOf(ctx context.Context, f AuditFilter, before int64, limit 
 			about = about.Or("detail LIKE ?", `%:"`+string(u)+`"%`)
 		}
 		q = q.Where(about)
+	}
+	if f.Via != "" {
+		q = q.Where("via = ?", f.Via)
+	}
+	if f.Client != "" {
+		q = q.Where(s.db.Read(ctx).Where("subject IN (SELECT id FROM auth_clients WHERE name = ?)", f.Client).
+			Or("subject IN (SELECT g.id FROM auth_grants g LEFT JOIN auth_clients c ON c.id = g.client_id WHERE g.name = ? OR c.name = ?)", f.Client, f.Client))
+	}
+	if !f.Since.IsZero() {
+		q = q.Where("at >= ?", f.Since.UnixMilli())
+	}
+	if !f.Until.IsZero() {
+		q = q.Where("at < ?", f.Until.UnixMilli())
 	}
 	var rows []auditRow
 	if err := q.Find(&rows).Error; err != nil {

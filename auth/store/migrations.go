@@ -29,6 +29,13 @@ ALTER TABLE auth_sessions DROP COLUMN way_added;
 ALTER TABLE auth_users DROP COLUMN email_set;
 `),
 		migration(9, "the spaces of synced sources", "ALTER TABLE auth_spaces ADD COLUMN source TEXT NOT NULL DEFAULT '';"),
+		migration(10, "settings that admins choose on the pages; times of the audit log", `
+CREATE TABLE auth_settings (
+	name TEXT PRIMARY KEY,
+	value TEXT NOT NULL
+);
+CREATE INDEX auth_audit_at ON auth_audit (at);
+`),
 	}
 }
 

@@ -29,6 +29,7 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
+	"satchel/internal/usage"
 	"satchel/sandbox/protocol"
 	"satchel/tools/index"
 )
@@ -122,7 +123,7 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 	if c.DB, err = database.Open(ctx, database.Options{URL: cfg.DatabaseURL(), Logger: log.With("part", "database")}); err != nil {
 		return nil, err
 	}
-	migrations := slices.Concat(store.Migrations(), remotes.Migrations(), secretscan.Migrations(), reviews.Migrations(), sources.Migrations(), syncs.Migrations())
+	migrations := slices.Concat(store.Migrations(), remotes.Migrations(), secretscan.Migrations(), reviews.Migrations(), sources.Migrations(), syncs.Migrations(), usage.Migrations())
 	if _, err = c.DB.Migrate(ctx, migrations...); err != nil {
 		return nil, err
 	}

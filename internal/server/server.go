@@ -18,6 +18,7 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
+	"satchel/internal/usage"
 	"satchel/mcp"
 	"satchel/tools"
 	"satchel/tools/index"
@@ -76,6 +77,7 @@ func OpenServer(ctx context.Context, cfg *config.Config, version string, log *sl
 	if s.Core, err = openCore(ctx, cfg, version, log, s.signals.remotes, s.sourceSynced); err != nil {
 		return nil, err
 	}
+	s.signals.usage = usage.New(usage.Options{DB: s.DB, Logger: log.With("part", "usage")})
 	if err = s.listen(ctx); err != nil {
 		return nil, err
 	}
@@ -135,7 +137,7 @@ func (s *Server) attach() {
 		SpaceCreated:  func(id space.SpaceID) { s.upkeep.warm(id) },
 		Background:    s.background,
 		DeleteSpace:   s.deleteSpace,
-		Health:        h.Report, Usage: h.Usage, Access: accessOf(s.Config),
+		Health:        h.Report, Usage: h.Usage, ClientUsage: s.signals.usage.Days, Access: accessOf(s.Config),
 	}
 	if s.bash != nil {
 		r.Pool = s.bash.pool
@@ -424,7 +426,7 @@ func (s *Server) close(ctx context.Context) error {
 		errs = append(errs, s.index.Close())
 	}
 	if s.Core != nil {
-		errs = append(errs, s.Core.Close())
+		errs = append(errs, s.signals.usage.Close(context.WithoutCancel(ctx)), s.Core.Close())
 	}
 	return errors.Join(errs...)
 }

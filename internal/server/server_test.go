@@ -444,7 +444,7 @@ func TestAKeyInASpaceWithoutARemoteIsTold(t *testing.T) {
 	}
 }
 
-// Who is removed is out at once: their keys, their sandbox, and the command
+// Removed people are out at once: their keys, their sandbox, and the command
 // that runs.
 func TestARemovedUser(t *testing.T) {
 	r := boot(t, withSandboxes(t))

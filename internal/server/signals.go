@@ -4,12 +4,14 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"satchel/gitstore/remotes"
 	"satchel/internal/acme"
 	"satchel/internal/space"
 	"satchel/internal/telemetry"
+	"satchel/internal/usage"
 	"satchel/mcp"
 	"satchel/sandbox"
 	"satchel/sandbox/protocol"
@@ -25,6 +27,7 @@ type signals struct {
 	remotes remotes.Metrics
 	synced  func(space.SyncRun)
 	called  *called
+	usage   *usage.Counter // nil until the database is open
 	// limited counts requests without a key from addresses over the rate limit.
 	limited telemetry.Counter
 }
@@ -40,6 +43,7 @@ func newSignals(version string, log *slog.Logger) *signals {
 		Call: func(c mcp.CallInfo) {
 			calls.Observe(c.Duration.Seconds(), c.Method, c.Tool, c.Outcome)
 			g.called.note(c.Grant, c.Client)
+			g.count(c)
 		},
 		Refused: func(reason string) { refused.Inc(reason) },
 	}
@@ -87,6 +91,28 @@ func newSignals(version string, log *slog.Logger) *signals {
 		files.Add(float64(r.Deleted), "deleted")
 	}
 	return g
+}
+
+// bytesPerToken is about what a token of an answer takes. Counting them exactly would slow calls down.
+const bytesPerToken = 4
+
+// count counts a call of a tool for the charts of usage.
+func (g *signals) count(c mcp.CallInfo) {
+	if g.usage == nil || c.Tool == "" {
+		return
+	}
+	a := usage.Amounts{Calls: 1, Tokens: int64(c.Answered / bytesPerToken)}
+	switch c.Tool {
+	case "search":
+		a.Searches = 1
+	case "bash", "bash_readonly":
+		a.BashMS = c.Duration.Milliseconds()
+	}
+	name := c.Client // with its version
+	if i := strings.LastIndexByte(name, '/'); i > 0 {
+		name = name[:i]
+	}
+	g.usage.Add(name, a)
 }
 
 // watchSyncs adds the gauges of synced sources.

@@ -25,7 +25,11 @@ func (s *Service) Admit(ctx context.Context, c auth.ExternalIdentity, invitation
 		if err != nil {
 			return store.User{}, err
 		}
-		if by, err := s.accounts.User(ctx, inv.By); inv.By != "" && (err != nil || !by.Admin && !s.o.MembersInvite) {
+		members, err := s.membersInvite(ctx)
+		if err != nil {
+			return store.User{}, err
+		}
+		if by, err := s.accounts.User(ctx, inv.By); inv.By != "" && (err != nil || !by.Admin && !members) {
 			return store.User{}, fault.New(fault.Forbidden, "This invitation is only for existing users. Ask an admin of this server for one that lets you in.")
 		}
 		n.Admitted, n.Invitation, by.Via = "invitation", invitation, "invitation"

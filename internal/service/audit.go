@@ -19,10 +19,19 @@ type ListAuditInput struct {
 	Limit int    `json:"limit"` // at most 1000
 	User  string `json:"user"`  // entries by and about people who have or had this name
 	Act   string `json:"act"`   // the beginning of the action
+	// Client is the name of a client or a key; Via is how it was done.
+	Client string `json:"client,omitempty"`
+	Via    string `json:"via,omitempty"`
+	// Since and Until limit the times; Until is not in the range.
+	Since time.Time `json:"since,omitzero"`
+	Until time.Time `json:"until,omitzero"`
+	// Before continues after the entry with this ID.
+	Before int64 `json:"before,omitempty"`
 }
 
 // AuditEntry is an entry of the audit log.
 type AuditEntry struct {
+	ID      int64     `json:"-"` // for ListAuditInput.Before
 	At      time.Time `json:"at"`
 	User    string    `json:"user,omitempty"`
 	Via     string    `json:"via"`
@@ -40,14 +49,14 @@ func (s *Service) ListAudit(ctx context.Context, a Actor, in ListAuditInput) ([]
 	if err := s.authorize(a, "ListAudit"); err != nil {
 		return nil, err
 	}
-	f := store.AuditFilter{Act: in.Act}
+	f := store.AuditFilter{Act: in.Act, Via: in.Via, Client: in.Client, Since: in.Since, Until: in.Until}
 	if in.User != "" {
 		var err error
 		if f.Users, err = s.everyoneCalled(ctx, in.User); err != nil {
 			return nil, err
 		}
 	}
-	rows, err := s.accounts.AuditOf(ctx, f, 0, in.Limit)
+	rows, err := s.accounts.AuditOf(ctx, f, in.Before, in.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +81,7 @@ func (s *Service) ListAudit(ctx context.Context, a Actor, in ListAuditInput) ([]
 	out := make([]AuditEntry, len(rows))
 	for i, row := range rows {
 		e := AuditEntry{
-			At: row.At, User: nameOr(names, string(row.Actor.User)), Via: row.Actor.Via, Action: row.Action,
+			ID: row.ID, At: row.At, User: nameOr(names, string(row.Actor.User)), Via: row.Actor.Via, Action: row.Action,
 			Subject: row.Subject, About: about(row, details[i], names), Detail: details[i], Names: map[string]string{},
 		}
 		for _, id := range idsOf(e.Detail) {

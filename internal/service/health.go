@@ -7,6 +7,7 @@ import (
 	"satchel/auth"
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/internal/usage"
 )
 
 // Health describes the state of the server.
@@ -70,11 +71,15 @@ type Usage struct {
 type Access struct {
 	Allow         auth.AllowList `json:"allow"`
 	MembersInvite bool           `json:"members_invite"`
-	Issuer        string         `json:"issuer"`       // of an external authorization server; empty for the built-in one
-	Registration  bool           `json:"registration"` // clients may register themselves
-	Documents     bool           `json:"documents"`    // clients may use a client ID metadata document
-	MailFrom      string         `json:"mail_from"`    // sender of sign-in links; empty if none are mailed
-	File          string         `json:"file"`         // the configuration file; empty if there is none
+	// ConfiguredInvite is what the configuration says about MembersInvite, and ChosenInvite
+	// what an admin chose on the pages.
+	ConfiguredInvite bool   `json:"configured_invite"`
+	ChosenInvite     Choice `json:"chosen_invite"`
+	Issuer           string `json:"issuer"`       // of an external authorization server; empty for the built-in one
+	Registration     bool   `json:"registration"` // clients may register themselves
+	Documents        bool   `json:"documents"`    // clients may use a client ID metadata document
+	MailFrom         string `json:"mail_from"`    // sender of sign-in links; empty if none are mailed
+	File             string `json:"file"`         // the configuration file; empty if there is none
 }
 
 // GetHealth runs the quick checks of the server.
@@ -104,14 +109,26 @@ func (s *Service) ListUsage(ctx context.Context, a Actor, in ListUsageInput) ([]
 	return s.running.Usage(ctx, in.People)
 }
 
-// GetAccess reports whom the configuration lets in.
-func (s *Service) GetAccess(_ context.Context, a Actor, _ None) (Access, error) {
-	if err := s.authorize(a, "GetAccess"); err != nil {
-		return Access{}, err
+// MaxUsageDays limits the days of ListClientUsage.
+const MaxUsageDays = 365
+
+// ListClientUsageInput selects the last days, with today.
+type ListClientUsageInput struct {
+	Days int `json:"days"` // default 30, at most 365
+}
+
+// ListClientUsage lists what clients did on each day, the oldest first.
+func (s *Service) ListClientUsage(ctx context.Context, a Actor, in ListClientUsageInput) ([]usage.Row, error) {
+	if err := s.authorize(a, "ListClientUsage"); err != nil {
+		return nil, err
 	}
-	out := s.running.Access
-	out.Allow, out.MembersInvite = s.o.Allow, s.o.MembersInvite
-	return out, nil
+	if s.running.ClientUsage == nil {
+		return nil, errNotRunning
+	}
+	if in.Days == 0 {
+		in.Days = 30
+	}
+	return s.running.ClientUsage(ctx, min(max(in.Days, 1), MaxUsageDays))
 }
 
 var errNotRunning = fault.New(fault.Unavailable, "Only a running server knows this.")

@@ -160,7 +160,9 @@ func Operations() []Operation {
 		// Administration and repair.
 		operation((*Service).GetHealth, Right{Admin: true}),
 		operation((*Service).ListUsage, Right{Admin: true}),
+		operation((*Service).ListClientUsage, Right{Admin: true}),
 		operation((*Service).GetAccess, Right{Admin: true}),
+		operation((*Service).SetAccess, Right{Admin: true}),
 		operation((*Service).PreviewDeletion, Right{Role: space.Owner}),
 		operation((*Service).DeleteSpace, Right{Role: space.Owner}),
 		operation((*Service).CheckSpaces, Right{Admin: true}),

@@ -19,6 +19,7 @@ import (
 	"satchel/gitstore/sources/syncs"
 	"satchel/internal/facts"
 	"satchel/internal/space"
+	"satchel/internal/usage"
 	"satchel/sandbox"
 	"satchel/sandbox/pending"
 	"satchel/tools/index"
@@ -98,7 +99,9 @@ type Running struct {
 	// rules of access, without Options.Allow and Options.MembersInvite.
 	Health func(ctx context.Context) (Health, error)
 	Usage  func(ctx context.Context, people []space.UserID) ([]Usage, error)
-	Access Access
+	// ClientUsage implements ListClientUsage.
+	ClientUsage func(ctx context.Context, days int) ([]usage.Row, error)
+	Access      Access
 	// DeleteSpace deletes a space and writes the audit entry. If owner is not empty, that
 	// person must own the space. done receives the result when the space's files are
 	// removed.

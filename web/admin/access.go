@@ -31,8 +31,9 @@ type accessEntry struct {
 }
 
 type accessMethod struct {
-	Name, Key string // Key is the required setting of the configuration
-	On        bool
+	Name string
+	Key  string // the setting of the configuration that switches it on
+	On   bool
 }
 
 type clientRow struct {
@@ -49,7 +50,7 @@ func entryKinds(a auth.AllowList) []struct {
 		kind, label string
 		values      []string
 	}{
-		{"email", "Address", a.Emails}, {"domain", "Every address of", a.Domains},
+		{"email", "Email address", a.Emails}, {"domain", "Every address of", a.Domains},
 		{"github", "GitHub user", a.GitHubUsers}, {"org", "Members of the GitHub organisation", a.GitHubOrgs},
 	}
 }
@@ -96,7 +97,7 @@ func (s *pages) showAccess(v *web.Visit) error {
 		body.Clients = append(body.Clients, clientRow{c, redirectHosts(c)})
 	}
 	body.More = next
-	return s.Page(v, http.StatusOK, "access", web.Page{Title: "Access", Wide: true, Current: "/admin", Styles: []string{"admin.css"}, Body: body})
+	return s.Page(v, http.StatusOK, "access", web.Page{Title: "Access", Wide: true, Current: "/admin", Styles: []string{"admin.css"}, Body: body, Done: web.DoneIn(v, map[string]string{"saved": "Saved. The change applies now."})})
 }
 
 // usedLast returns when a client was last used, or when it was created if that is later.
@@ -144,7 +145,7 @@ func (s *pages) methods() []accessMethod {
 		{cmp.Or(names["oidc"], "Single sign-on"), "auth.oidc.url", names["oidc"] != ""},
 		{"Passkeys", "server.public_url", s.Passkeys != nil},
 		{"Links by mail", "auth.mail.url", s.Mail != nil},
-		{"One-time links, which an admin makes on the page People, and “bin/satchel login-link”", "", true},
+		{"One-time links that an admin makes under People", "", true},
 	}
 }
 
@@ -166,6 +167,15 @@ func redirectHosts(c auth.Client) []string {
 		}
 	}
 	return hosts
+}
+
+// setAccess handles POST /admin/access.
+func (s *pages) setAccess(v *web.Visit) error {
+	in := service.SetAccessInput{MembersInvite: service.Choice(v.R.PostFormValue("members_invite"))}
+	if _, err := s.Service.SetAccess(v.R.Context(), v.Actor(), in); err != nil {
+		return err
+	}
+	return s.See(v, "/admin/access?done=saved")
 }
 
 // deleteClient handles POST /admin/clients/delete.

@@ -1,5 +1,5 @@
 // Package admin serves the pages of admins. They show the people who use the server, access
-// to it, and its health.
+// to it, the audit log, its health and its usage.
 package admin
 
 import (
@@ -30,7 +30,11 @@ func Register(site *web.Site) error {
 	s.Handle("POST /admin/people/{user}/admin", web.LimitPage, web.Admins, s.setAdmin)
 	s.HandleAdmin("/admin/access", "Access", s.showAccess)
 	s.Handle("POST /admin/clients/delete", web.LimitPage, web.Admins, s.deleteClient)
+	s.Handle("POST /admin/access", web.LimitPage, web.Admins, s.setAccess)
+	s.HandleAdmin("/admin/audit", "Audit log", s.showAudit)
+	s.Handle("GET /admin/audit/export", web.LimitPage, web.Admins, s.exportAudit)
 	s.HandleAdmin("/admin/health", "Health", s.showHealth)
+	s.HandleAdmin("/admin/usage", "Usage", s.showUsage)
 	return s.AddTemplates(templates)
 }
 

@@ -36,6 +36,7 @@ type searchPage struct {
 	Scope              string
 	Notes, Suggestions []searchLink
 	Help               []searchLink
+	Chips              []chipGroup
 }
 
 type searchLink struct{ Text, URL string }
@@ -73,6 +74,9 @@ func (s *pages) showSearch(v *web.Visit) error {
 	for _, x := range [...]string{`path:knowledge/**`, `kind:memory`, `kind:skill`, `tag:howto`, `since:2w`, `sort:recent`, `"exact words"`, `-without`} {
 		body.Help = append(body.Help, searchLink{Text: x, URL: body.Action + "?q=" + url.QueryEscape(strings.TrimSpace(body.Query+" "+x))})
 	}
+	if body.Chips, err = s.chips(v, body.Action, body.Query); err != nil {
+		return err
+	}
 	title := "Search"
 	if body.Query != "" {
 		body.Asked = true
@@ -81,7 +85,7 @@ func (s *pages) showSearch(v *web.Visit) error {
 			return err
 		}
 	}
-	return s.Page(v, http.StatusOK, "search", web.Page{Title: title, Wide: true, Current: "search", Space: &m, Styles: []string{"files.css"}, Body: body})
+	return s.Page(v, http.StatusOK, "search", web.Page{Title: title, Wide: true, Current: "search", Space: &m, Styles: []string{"files.css", "usage.css"}, Beside: []string{"search.js"}, Asks: body.Action, Body: body})
 }
 
 func (s *pages) search(v *web.Visit, m service.View, body *searchPage, more, why bool) error {
@@ -102,6 +106,10 @@ func (s *pages) search(v *web.Visit, m service.View, body *searchPage, more, why
 	}
 	body.Total, body.Scope = max(a.Total, len(a.Results)), a.Scope
 	for _, n := range a.Notes {
+		// What the ranking left out, and by which score, is for those who ask why.
+		if !why && len(a.Results) > 0 && strings.Contains(n, " score") {
+			continue
+		}
 		body.Notes = append(body.Notes, searchLink{Text: web.Shorten(n, 500)})
 	}
 	for _, t := range a.Suggestions {

@@ -137,7 +137,7 @@ func (s *pages) publishPage(v *web.Visit, m service.View, all []space.Source, fo
 		}
 		body.Dirs = dirs
 	}
-	pg := web.Page{Title: "Publish from " + m.Name, Wide: true, Current: "space", Space: &m, Styles: []string{"files.css", "publishing.css"}, Body: body}
+	pg := web.Page{Title: "Publishing", Label: m.Name, Wide: true, Current: "space", Space: &m, Styles: []string{"files.css", "publishing.css"}, Body: body}
 	status := http.StatusOK
 	if problem != nil {
 		status, pg.Problem = http.StatusBadRequest, fault.PublicOf(problem)

@@ -26,6 +26,9 @@ func Register(site *web.Site) error {
 	s.Handle("GET /spaces", web.LimitPage, web.SignedIn, s.listSpaces)
 	s.Handle("POST /spaces", web.LimitPage, web.SignedIn, s.createSpace)
 	s.Handle("GET /spaces/{id}", web.LimitPage, web.SignedIn, s.showSpace)
+	s.Handle("GET /spaces/{id}/members", web.LimitPage, web.SignedIn, s.showMembers)
+	s.Handle("GET /spaces/{id}/export", web.LimitPage, web.SignedIn, s.showExport)
+	s.Handle("GET /spaces/{id}/danger", web.LimitPage, web.SignedIn, s.showDanger)
 	s.Handle("POST /spaces/{id}/name", web.LimitPage, web.SignedIn, s.renameSpace)
 	s.Handle("POST /spaces/{id}/invite", web.LimitPage, web.SignedIn, s.inviteToSpace)
 	s.Handle("POST /spaces/{id}/invitations/revoke", web.LimitPage, web.SignedIn, s.revokeSpaceInvitation)
@@ -53,12 +56,54 @@ type spacePage struct {
 
 // showSpace handles GET /spaces/{id}.
 func (s *pages) showSpace(v *web.Visit) error {
-	m, err := s.Space(v)
+	body, err := s.visited(v)
 	if err != nil {
 		return err
 	}
-	body := spacePage{Space: m, Owner: m.Role == space.Owner, Me: v.User.ID, Action: "/spaces/" + string(m.ID), Lifetime: s.InviteLifetime}
-	ref := service.SpaceRef{ID: m.ID}
+	words := spaceDone()
+	if body.Space.Role == space.Editor {
+		words = givenDone()
+	}
+	return s.settings(v, "space", "Settings", body, words)
+}
+
+// settings answers with a page of a space's settings.
+func (s *pages) settings(v *web.Visit, name, title string, body spacePage, done map[string]string) error {
+	m := body.Space
+	return s.Page(v, http.StatusOK, name, web.Page{Title: title, Label: m.Name, Wide: true, Current: "space", Space: &m, Styles: []string{"activity.css"}, Body: body, Done: web.DoneIn(v, done)})
+}
+
+// visited returns the body of a page of the settings of the space in the path.
+func (s *pages) visited(v *web.Visit) (spacePage, error) {
+	m, err := s.Space(v)
+	return spacePage{Space: m, Owner: m.Role == space.Owner, Me: v.User.ID, Action: "/spaces/" + string(m.ID), Lifetime: s.InviteLifetime}, err
+}
+
+// showExport handles GET /spaces/{id}/export.
+func (s *pages) showExport(v *web.Visit) error {
+	body, err := s.visited(v)
+	if err != nil {
+		return err
+	}
+	return s.settings(v, "spaceexport", "Export", body, nil)
+}
+
+// showDanger handles GET /spaces/{id}/danger.
+func (s *pages) showDanger(v *web.Visit) error {
+	body, err := s.visited(v)
+	if err != nil {
+		return err
+	}
+	return s.settings(v, "spacedanger", "Danger zone", body, nil)
+}
+
+// showMembers handles GET /spaces/{id}/members.
+func (s *pages) showMembers(v *web.Visit) error {
+	body, err := s.visited(v)
+	if err != nil {
+		return err
+	}
+	ref := service.SpaceRef{ID: body.Space.ID}
 	if body.Members, err = s.Service.ListMembers(v.R.Context(), v.Actor(), service.ListMembersInput{Space: ref}); err != nil {
 		return err
 	}
@@ -68,14 +113,10 @@ func (s *pages) showSpace(v *web.Visit) error {
 			return err
 		}
 	}
-	words := spaceDone()
-	if m.Role == space.Editor {
-		words = givenDone()
-	}
 	all := v.R.URL.Query().Has("all")
 	body.Members, body.MoreMembers = web.FirstOf(body.Members, all)
 	body.Invitations, body.MoreInvitations = web.FirstOf(body.Invitations, all)
-	return s.Page(v, http.StatusOK, "space", web.Page{Title: "The space " + m.Name, Wide: true, Current: "space", Space: &m, Styles: []string{"activity.css"}, Body: body, Done: web.DoneIn(v, words)})
+	return s.settings(v, "members", "Members", body, spaceDone())
 }
 
 // inviteToSpace handles POST /spaces/{id}/invite.
@@ -97,7 +138,7 @@ func (s *pages) inviteToSpace(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	return s.ShowInvitation(v, link, what, "/spaces/"+string(m.ID))
+	return s.ShowInvitation(v, link, what, "/spaces/"+string(m.ID)+"/members")
 }
 
 // revokeSpaceInvitation handles POST /spaces/{id}/invitations/revoke.
@@ -109,7 +150,7 @@ func (s *pages) revokeSpaceInvitation(v *web.Visit) error {
 	if _, err := s.Service.RevokeInvitation(v.R.Context(), v.Actor(), service.RevokeInvitationInput{ID: v.R.PostFormValue("id")}); err != nil {
 		return web.Gone(err)
 	}
-	return s.See(v, "/spaces/"+string(m.ID)+"?done=revoked")
+	return s.See(v, "/spaces/"+string(m.ID)+"/members?done=revoked")
 }
 
 // member returns the member in the path. For the owner it returns an error, because nobody
@@ -141,13 +182,13 @@ func (s *pages) setRole(v *web.Visit) error {
 	}
 	role := space.Role(v.R.PostFormValue("role"))
 	if role == who.Role {
-		return s.See(v, "/spaces/"+string(m.ID)+"?done=same")
+		return s.See(v, "/spaces/"+string(m.ID)+"/members?done=same")
 	}
 	in := service.SetMemberInput{Space: service.SpaceRef{ID: m.ID}, Member: service.UserRef{ID: who.User}, Role: role}
 	if _, err := s.Service.SetMember(v.R.Context(), v.Actor(), in); err != nil {
 		return err
 	}
-	return s.See(v, "/spaces/"+string(m.ID)+"?done=role")
+	return s.See(v, "/spaces/"+string(m.ID)+"/members?done=role")
 }
 
 // removeMember handles POST /spaces/{id}/members/{user}/remove. The owner removes a member,
@@ -177,7 +218,7 @@ func (s *pages) removeMember(v *web.Visit) error {
 	if _, err := s.Service.RemoveMember(v.R.Context(), v.Actor(), service.RemoveMemberInput{Space: ref, Member: service.UserRef{ID: who.User}}); err != nil {
 		return err
 	}
-	return s.See(v, "/spaces/"+string(m.ID)+"?done=removed")
+	return s.See(v, "/spaces/"+string(m.ID)+"/members?done=removed")
 }
 
 // spaceDone returns the confirmations on a space's page.

@@ -1,0 +1,170 @@
+// What a new owner and admin wants to do, in a real Chromium: each task begins at Home, and takes
+// at most five clicks.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, before, describe, test } from 'node:test';
+import { judge, launch, missing, open } from './lib/browser.mjs';
+import { sdkV1 } from './lib/clients.mjs';
+import { cleanup, serve } from './lib/oauth.mjs';
+
+describe('searching, settings and administration', { skip: missing }, () => {
+  const later = cleanup();
+  let s;
+  let owner;
+  let page;
+  let clicks;
+
+  const home = async () => { clicks = 0; await page.goto('/'); };
+  const click = async (target) => { clicks++; await target.click(); };
+  const link = (name) => page.getByRole('link', { name });
+  const button = (name) => page.getByRole('button', { name });
+  const heading = (name) => page.getByRole('heading', { level: 1, name }).waitFor();
+  // place is an entry of the sidebar, and tab one of the tabs of a page.
+  const place = (name) => page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name, exact: true });
+  const tab = (name) => page.locator('nav.tabs').getByRole('link', { name, exact: true });
+  const few = (t) => { t.diagnostic(`${clicks} clicks`); assert.ok(clicks <= 5, `${clicks} clicks`); };
+
+  before(async () => {
+    s = await serve(later);
+    owner = await open(await launch(later), { baseURL: s.issuer });
+    later(() => owner.context.close());
+    page = owner.page;
+    await page.goto(s.link());
+    await button(/^sign in/i).first().click();
+    await page.waitForURL((u) => !u.pathname.startsWith('/signin'));
+    const client = await sdkV1(s.mcp, s.server.firstKey());
+    later(() => client.close());
+    for (const [path, content] of [['knowledge/boats.md', '# Boats\n\nA boat needs a mast.\n'], ['knowledge/ropes.md', '# Ropes\n\nA rope holds the mast of a boat.\n']]) {
+      const r = await client.call('write', { path, content });
+      assert.ok(!r.isError, JSON.stringify(r));
+    }
+  });
+  after(async () => {
+    await later.run();
+    assert.deepEqual(owner.complaints, []);
+  });
+
+  test('a search by keyboard alone', async () => {
+    await home();
+    await place('Search').focus();
+    await page.keyboard.press('Enter');
+    await heading('Search');
+    await page.keyboard.type('mast');
+    await page.locator('#results .found li').nth(1).waitFor();
+    assert.match(page.url(), /q=mast/);
+    assert.ok(await page.locator('#results mark').count() > 0);
+    await judge(page, 'search-typed');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowDown');
+    const second = page.locator('#results .found h2 a').nth(1);
+    const to = await second.getAttribute('href');
+    assert.ok(await second.evaluate((a) => a === document.activeElement));
+    await page.keyboard.press('Enter');
+    await page.waitForURL((u) => to.startsWith(u.pathname));
+  });
+
+  test('a filter, and why a result was found', async () => {
+    await page.goto('/');
+    await place('Search').click();
+    await page.getByRole('searchbox').fill('mast');
+    await page.getByRole('searchbox').press('Enter');
+    await link('Skills').click();
+    await page.getByText(/^No results/).waitFor();
+    assert.equal(await link('Skills').getAttribute('aria-current'), 'true');
+    await link('Skills').click();
+    await link('Why these results?').click();
+    await page.getByText('Why this result').first().waitFor();
+    await judge(page, 'search-why');
+  });
+
+  test('invite a colleague to read', async (t) => {
+    await home();
+    await click(place('Settings'));
+    await click(tab('Members'));
+    await heading('Members');
+    await judge(page, 'space-members');
+    await click(page.getByRole('radio', { name: /^Read it/ }));
+    await click(button('Make a link'));
+    await page.getByLabel('The link').waitFor();
+    few(t);
+  });
+
+  test('publish a folder', async (t) => {
+    await home();
+    await click(place('Settings'));
+    await click(tab('Publishing'));
+    await page.getByLabel('Directory', { exact: true }).fill('knowledge');
+    await click(button('See what others would see'));
+    await click(button('Publish'));
+    await page.getByText(/for everybody/i).first().waitFor();
+    few(t);
+  });
+
+  test('find out why a push fails', async (t) => {
+    await home();
+    await click(place('Settings'));
+    await click(tab('Git remote'));
+    await heading('Git remote');
+    await page.getByLabel('Address').fill('https://127.0.0.1:1/nowhere.git');
+    await button('Connect').click();
+    await page.locator('.problem').first().waitFor();
+    few(t);
+    owner.complaints = owner.complaints.filter((c) => !/status of (4|5)\d\d/.test(c));
+  });
+
+  test('the other tabs of the settings', async () => {
+    await home();
+    await place('Settings').click();
+    for (const name of ['General', 'Export', 'Danger zone']) {
+      await tab(name).click();
+      await heading(name === 'General' ? 'Settings' : name);
+      await judge(page, `space-${name.toLowerCase().replace(' ', '-')}`);
+    }
+  });
+
+  test('filter and export the audit log', async (t) => {
+    await home();
+    await click(place('Admin'));
+    await click(tab('Audit log'));
+    await heading('Audit log');
+    await judge(page, 'admin-audit');
+    await page.getByLabel('Action').selectOption('Keys');
+    await click(button('Filter'));
+    await page.waitForURL(/act=key/);
+    const saved = page.waitForEvent('download');
+    await click(link('Export as JSON lines'));
+    const lines = readFileSync(await (await saved).path(), 'utf8').trim().split('\n').map((l) => JSON.parse(l));
+    assert.ok(lines.length > 0 && lines.every((l) => l.action.startsWith('key')));
+    few(t);
+  });
+
+  test('change an access setting', async (t) => {
+    await home();
+    await click(place('Admin'));
+    await click(tab('Access'));
+    await heading('Access');
+    await judge(page, 'admin-access');
+    await click(page.getByRole('radio', { name: /^Only admins/ }));
+    await click(button('Save'));
+    await page.getByRole('status').filter({ hasText: 'Saved' }).waitFor();
+    assert.ok(await page.getByRole('radio', { name: /^Only admins/ }).isChecked());
+    few(t);
+  });
+
+  test('see what clients did', async (t) => {
+    await home();
+    await click(place('Admin'));
+    await click(tab('Usage'));
+    await heading('Usage');
+    await page.getByText('e2e-sdk-v1').first().waitFor();
+    await click(page.getByText(/^Show the figures/).first());
+    await page.getByRole('cell', { name: '2', exact: true }).first().waitFor();
+    await judge(page, 'admin-usage');
+    few(t);
+    for (const name of ['People', 'Health']) {
+      await tab(name).click();
+      await heading(name);
+      await judge(page, `admin-${name.toLowerCase()}`);
+    }
+  });
+});

@@ -1,0 +1,158 @@
+package admin
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"satchel/internal/service"
+	"satchel/internal/usage"
+	"satchel/web"
+)
+
+// chartClients limits the clients with a colour of their own.
+const chartClients = 5
+
+// Sizes of a chart, in its own units.
+const (
+	chartWidth, chartHeight = 720, 160
+	chartGap                = 2
+)
+
+type usagePage struct {
+	Days    int
+	Periods []web.Link
+	Charts  []usageChart
+	Clients []string // of the legend, in the order of their colours
+}
+
+// usageChart shows one measure: a bar for each day, with a part for each client.
+type usageChart struct {
+	ID, Name, Total string
+	Top             string // the value at the top of the chart
+	First, Last     time.Time
+	Bars            []usageBar
+	Head            []string
+	Rows            [][]string
+}
+
+// usageBar is one client's part of the bar of a day.
+type usageBar struct {
+	X, Y, Width, Height string
+	Client              int // index of its colour
+	Text                string
+}
+
+type measure struct {
+	id, name string
+	of       func(usage.Amounts) int64
+	text     func(int64) string
+}
+
+func measures() []measure {
+	count := func(n int64) string { return strconv.FormatInt(n, 10) }
+	return []measure{
+		{"calls", "Calls", func(a usage.Amounts) int64 { return a.Calls }, count},
+		{"searches", "Searches", func(a usage.Amounts) int64 { return a.Searches }, count},
+		{"bash", "Bash time", func(a usage.Amounts) int64 { return a.BashMS }, func(ms int64) string {
+			return (time.Duration(ms) * time.Millisecond).Round(time.Second / 10).String()
+		}},
+		{"tokens", "Tokens answered (estimated)", func(a usage.Amounts) int64 { return a.Tokens }, count},
+	}
+}
+
+// showUsage handles GET /admin/usage.
+func (s *pages) showUsage(v *web.Visit) error {
+	body := usagePage{Days: 30}
+	if n, err := strconv.Atoi(v.R.URL.Query().Get("days")); err == nil && slices.Contains(periods(), n) {
+		body.Days = n
+	}
+	for _, n := range periods() {
+		body.Periods = append(body.Periods, web.Link{Name: fmt.Sprint(n, " days"), URL: fmt.Sprint("/admin/usage?days=", n), Here: n == body.Days})
+	}
+	rows, err := s.Service.ListClientUsage(v.R.Context(), v.Actor(), service.ListClientUsageInput{Days: body.Days})
+	if err != nil {
+		return err
+	}
+	if len(rows) > 0 {
+		body.Clients = mostActive(rows)
+		today := s.Now().UTC().Truncate(24 * time.Hour)
+		for _, m := range measures() {
+			body.Charts = append(body.Charts, chartOf(m, rows, body.Clients, today.AddDate(0, 0, 1-body.Days), body.Days))
+		}
+	}
+	return s.Page(v, http.StatusOK, "usage", web.Page{Title: "Usage", Wide: true, Current: "/admin", Styles: []string{"admin.css", "usage.css"}, Body: body})
+}
+
+func periods() []int { return []int{7, 30, 90} }
+
+// mostActive returns the clients with the most calls. If some are left out, the last entry
+// stands for them.
+func mostActive(rows []usage.Row) []string {
+	calls := map[string]int64{}
+	for _, r := range rows {
+		calls[r.Client] += r.Calls
+	}
+	all := slices.SortedFunc(maps.Keys(calls), func(a, b string) int { return cmp.Or(cmp.Compare(calls[b], calls[a]), cmp.Compare(a, b)) })
+	if len(all) > chartClients {
+		all = slices.DeleteFunc(all, func(c string) bool { return c == usage.Others })
+		all = append(all[:min(len(all), chartClients)], usage.Others)
+	}
+	return all
+}
+
+func chartOf(m measure, rows []usage.Row, clients []string, first time.Time, days int) usageChart {
+	values := make([][]int64, days) // by day and client
+	for i := range values {
+		values[i] = make([]int64, len(clients))
+	}
+	var total int64
+	for _, r := range rows {
+		day := int(r.Day.Sub(first) / (24 * time.Hour))
+		if day < 0 || day >= days {
+			continue
+		}
+		i := slices.Index(clients, r.Client)
+		if i < 0 {
+			i = len(clients) - 1
+		}
+		values[day][i] += m.of(r.Amounts)
+		total += m.of(r.Amounts)
+	}
+	var top int64
+	for _, day := range values {
+		top = max(top, sum(day))
+	}
+	c := usageChart{ID: m.id, Name: m.name, Total: m.text(total), Top: m.text(top), First: first, Last: first.AddDate(0, 0, days-1), Head: append([]string{"Day"}, clients...)}
+	step := float64(chartWidth) / float64(days)
+	number := func(x float64) string { return strconv.FormatFloat(x, 'f', 1, 64) }
+	for d, day := range values {
+		date := first.AddDate(0, 0, d).Format(time.DateOnly)
+		if sum(day) == 0 {
+			continue
+		}
+		row, y := []string{date}, float64(chartHeight)
+		for i, n := range day {
+			row = append(row, m.text(n))
+			if n == 0 {
+				continue
+			}
+			height := float64(n) / float64(top) * chartHeight
+			y -= height
+			c.Bars = append(c.Bars, usageBar{number(float64(d) * step), number(y), number(max(1, step-chartGap)), number(height), i, date + ", " + clients[i] + ": " + m.text(n)})
+		}
+		c.Rows = append(c.Rows, row)
+	}
+	return c
+}
+
+func sum(values []int64) (n int64) {
+	for _, v := range values {
+		n += v
+	}
+	return n
+}

@@ -1,0 +1,83 @@
+package web_test
+
+import (
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/internal/service"
+	"satchel/internal/space"
+	"satchel/internal/usage"
+)
+
+// The filter applies to the page and to both exports.
+func TestAuditLogIsFilteredAndExported(t *testing.T) {
+	w := newWorld(t)
+	must(t, w.Record(t.Context(), cli, "space.rename", string(w.space.ID), map[string]any{"to_name": "<b>new</b>"}))
+	must(t, w.Record(t.Context(), cli, "key.create", string(w.ada.ID), map[string]any{"name": "=1+1"}))
+	b := w.as(w.ada)
+	a := b.get("/admin/audit?act=space.rename")
+	want(t, "filtered", a, 200)
+	contains(t, "filtered", a.body, "<code>space.rename</code>", "&lt;b&gt;new&lt;/b&gt;", "/admin/audit/export?act=space.rename")
+	lacks(t, "filtered", a.body, "<code>key.create</code>", "<b>new")
+	a = b.get("/admin/audit/export?format=jsonl&act=space.rename")
+	var entry service.AuditEntry
+	if err := json.Unmarshal([]byte(a.body), &entry); err != nil || entry.Action != "space.rename" {
+		t.Errorf("JSON lines: %v, %s", err, a.body)
+	}
+	a = b.get("/admin/audit/export?format=csv&act=key.create")
+	rows, err := csv.NewReader(strings.NewReader(a.body)).ReadAll()
+	if err != nil || len(rows) != 2 || rows[1][3] != "key.create" {
+		t.Errorf("CSV: %v, %q", err, rows)
+	}
+	for _, row := range rows {
+		for _, cell := range row { // Attack: a name is a formula
+			if strings.HasPrefix(cell, "=") {
+				t.Errorf("a formula: %q", cell)
+			}
+		}
+	}
+	tomorrow := w.clock().AddDate(0, 0, 2).UTC().Format(time.DateOnly)
+	lacks(t, "later", b.get("/admin/audit?since="+tomorrow).body, "<code>key.create</code>")
+	for _, q := range []string{"since=x", "act=%00", "act=DROP", "user=nobody-here"} {
+		want(t, q, b.get("/admin/audit?"+q), 400)
+	}
+	want(t, "no format", b.get("/admin/audit/export?format=xml"), 400)
+	want(t, "no admin", w.as(w.eve).get("/admin/audit/export?format=csv"), 404)
+}
+
+// A choice on the page replaces the configuration's, at once.
+func TestAdminsChooseWhoInvites(t *testing.T) {
+	w := newWorld(t)
+	w.healthy(new([][]space.UserID))
+	b := w.as(w.ada)
+	for _, choice := range []string{"no", "yes", ""} {
+		if a := b.send("/admin/access", url.Values{"members_invite": {choice}}); a.StatusCode != 303 {
+			t.Fatalf("%q: %d", choice, a.StatusCode)
+		}
+		contains(t, choice, b.get("/admin/access").body, `value="`+choice+`" checked`)
+		got, err := w.service.GetAccess(t.Context(), service.Operator(), service.None{})
+		if err != nil || string(got.ChosenInvite) != choice || choice != "" && got.MembersInvite != (choice == "yes") {
+			t.Errorf("%q: %+v, %v", choice, got, err)
+		}
+	}
+	want(t, "nonsense", b.send("/admin/access", url.Values{"members_invite": {"maybe"}}), 400)
+}
+
+// The charts have a table with the same figures.
+func TestUsagePage(t *testing.T) {
+	w := newWorld(t)
+	w.attach(func(r *service.Running) {
+		r.ClientUsage = func(context.Context, int) ([]usage.Row, error) {
+			return []usage.Row{{Day: w.clock().UTC().Truncate(24 * time.Hour), Client: "<i>claude", Amounts: usage.Amounts{Calls: 7, Searches: 3, BashMS: 1500, Tokens: 4321}}}, nil
+		}
+	})
+	a := w.as(w.ada).get("/admin/usage?days=7")
+	want(t, "usage", a, 200)
+	contains(t, "usage", a.body, "&lt;i&gt;claude", "<td>7</td>", "<td>3</td>", "<td>1.5s</td>", "<td>4321</td>", `class="series0"`)
+	lacks(t, "usage", a.body, "<i>claude")
+}

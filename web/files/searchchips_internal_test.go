@@ -1,0 +1,18 @@
+package files
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestTermsOf(t *testing.T) {
+	got := termsOf(`release "two words" path:"a b/**" -source:space`)
+	if !slices.Equal(got, []string{"release", `"two words"`, `path:"a b/**"`, "-source:space"}) {
+		t.Errorf("%q", got)
+	}
+	for term, want := range map[string]string{"-source:space": "source", "word": "", `"a:b"`: "", "kind:memory": "kind"} {
+		if n := nameOf(term); n != want {
+			t.Errorf("%s: %q", term, n)
+		}
+	}
+}
