@@ -26,7 +26,16 @@ for (const javaScriptEnabled of [true, false]) {
     const button = (name) => page.getByRole('button', { name, exact: true });
     // The editor stands in place of the field of the text, which keeps the text for the form.
     const text = () => page.locator('#text').inputValue();
-    const type = (value) => (javaScriptEnabled ? page.locator('.cm-content') : page.locator('#text')).fill(value);
+    const type = async (value) => {
+      if (!javaScriptEnabled) {
+        await page.locator('#text').fill(value);
+        return;
+      }
+      await page.locator('.cm-content').focus();
+      await page.keyboard.press('Control+a');
+      await page.keyboard.press('Delete');
+      await page.keyboard.insertText(value);
+    };
     const raw = async (path) => {
       const r = await page.request.get(`${space}/raw/${path}`);
       return r.ok() ? (await r.body()).toString() : null;
