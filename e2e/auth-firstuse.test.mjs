@@ -81,6 +81,11 @@ describe('first use in Chromium', { skip: missing }, () => {
 
   test('the admin adds a passkey and signs in with it', async () => {
     const { page, context } = admin;
+    const stranger = await person();
+    await stranger.page.goto('/signin');
+    assert.equal(await stranger.page.locator('form[data-passkey]').count(), 0, 'nobody has a passkey yet');
+    await judge(stranger.page, 'signin-first');
+    await stranger.context.close();
     const key = await authenticator(page);
     await page.goto('/account');
     await judge(page, 'account');

@@ -166,7 +166,7 @@ describe('activity in Chromium', { skip: missing }, () => {
       await form.getByLabel('Client').selectOption({ index: 0 });
       const at = await page.locator('#changes time').first().getAttribute('datetime');
       await form.getByLabel('Everything since').fill(at.slice(0, 16));
-      await form.getByRole('button').click();
+      await form.getByRole('button', { name: /^choose/i }).click();
       await page.getByRole('heading', { level: 1, name: /undo what a client did/i }).waitFor();
       assert.ok(await page.getByText('Tidy up').count() > 0);
       // All of this minute is in the list: only the last is to go.
@@ -186,7 +186,7 @@ describe('activity in Chromium', { skip: missing }, () => {
     const form = page.locator('form', { hasText: 'Everything since' });
     await form.getByLabel('Client').selectOption({ index: 0 });
     await form.getByLabel('Everything since').fill('2020-01-01T00:00');
-    await form.getByRole('button').click();
+    await form.getByRole('button', { name: /^choose/i }).click();
     await page.getByRole('button', { name: /^undo all/i }).click();
     await page.getByRole('button', { name: /^undo all/i }).waitFor({ state: 'hidden' });
     assert.match(text(await bash('ls knowledge/plan.md 2>&1; true')), /No such file/);

@@ -26,7 +26,16 @@ for (const javaScriptEnabled of [true, false]) {
     const button = (name) => page.getByRole('button', { name, exact: true });
     // The editor stands in place of the field of the text, which keeps the text for the form.
     const text = () => page.locator('#text').inputValue();
-    const type = (value) => (javaScriptEnabled ? page.locator('.cm-content') : page.locator('#text')).fill(value);
+    const type = async (value) => {
+      if (!javaScriptEnabled) {
+        await page.locator('#text').fill(value);
+        return;
+      }
+      await page.locator('.cm-content').focus();
+      await page.keyboard.press('Control+a');
+      await page.keyboard.press('Delete');
+      await page.keyboard.insertText(value);
+    };
     const raw = async (path) => {
       const r = await page.request.get(`${space}/raw/${path}`);
       return r.ok() ? (await r.body()).toString() : null;
@@ -204,7 +213,7 @@ for (const javaScriptEnabled of [true, false]) {
       await page.getByLabel('Name').fill('Text editor');
       await page.getByRole('textbox', { name: 'Fact' }).fill('Uses Helix');
       await look('fact-new');
-      await button('Remember it').click();
+      await button('Add the fact').click();
       await heading('Memory');
       await page.getByText('Uses Helix').waitFor();
 
@@ -215,12 +224,12 @@ for (const javaScriptEnabled of [true, false]) {
       await page.goto(`${space}/memory`);
       await page.getByText('Damaged fact files').waitFor();
       await look('memory');
-      await page.getByRole('link', { name: /correct person\/ann/i }).click();
+      await page.getByRole('link', { name: 'ann: details' }).click();
       await heading('The fact person/ann');
       await look('fact');
       await page.getByRole('textbox', { name: 'Fact' }).fill('Ann leads the research team');
       const before = day(new Date());
-      await button('Save the correction').click();
+      await button('Save').click();
       await page.getByText('Ann leads the research team').waitFor();
       const fact = (today) => `---\nvalue: Ann leads the research team\nconfidence: 1\nsource: user_explicit\nclient: browser\nfirst_seen: 2026-01-05\nlast_confirmed: ${today}\ntool: web\n---\nShe said so in a meeting.\n`;
       const corrected = await raw('memory/person/ann.md');
@@ -230,23 +239,21 @@ for (const javaScriptEnabled of [true, false]) {
       await button('Filter').click();
       await page.getByText('One fact matches.').waitFor();
       assert.equal(await page.getByText('Ann leads').count(), 0);
-      await page.getByRole('link', { name: /expired/ }).click();
+      await page.getByRole('link', { name: /has expired/ }).click();
       await heading('Expired facts');
       await look('memory-expired');
-      await page.getByRole('button', { name: /^still true/i }).click();
+      await page.getByRole('button', { name: /^confirm/i }).click();
       await heading('Expired facts');
       await page.goto(`${space}/memory`);
       await page.getByText('The launch is in spring').waitFor();
       assert.doesNotMatch(await raw('memory/project/launch.md'), /expires/);
 
-      const item = page.getByRole('listitem').filter({ hasText: 'Uses Helix' });
-      await item.locator('summary').click();
-      await item.getByRole('button', { name: 'Yes, forget it' }).click();
+      await page.getByRole('row').filter({ hasText: 'Uses Helix' }).getByRole('button', { name: /^forget/i }).click();
       await heading('Memory');
       assert.equal(await page.getByText('Uses Helix').count(), 0);
       assert.equal(await raw('memory/preference/text-editor.md'), null);
 
-      await page.getByRole('link', { name: /mend by hand/i }).click();
+      await page.getByRole('link', { name: /^edit the file/i }).click();
       await heading('Edit memory/person/bob.md');
       await type('---\nvalue: Bob is a friend\n---\n');
       await button('Save').click();

@@ -59,6 +59,10 @@ The canary was *red*.
 
 </details>
 
+## Who may deploy
+
+Everybody, on weekdays.
+
 ![The pipeline](pipeline.png)
 
 <p align="center"><img src="pipeline.png" alt="small" width="8"></p>

@@ -59,6 +59,7 @@ for (const javaScriptEnabled of [true, false]) {
       let now;
       await until(() => `${repo}: ${path} is ${JSON.stringify(now)}`, async () => like.test(now = await gh.file(repo, path) ?? ''));
     };
+    const link = (page, name) => page.locator('.checklist').getByRole('link', { name, exact: true });
     const next = (page) => page.locator('[aria-current="step"]');
 
     const person = async (link) => {
@@ -87,7 +88,7 @@ for (const javaScriptEnabled of [true, false]) {
       await look(page, 'first');
 
       // Where it is kept.
-      await next(page).getByRole('link', { name: 'Connect GitHub' }).click();
+      await link(page, 'Set up GitHub').click();
       await page.getByRole('heading', { level: 1, name: 'GitHub is not set up yet' }).waitFor();
       await look(page, 'github-none');
       const space = new URL(page.url()).pathname;
@@ -121,7 +122,7 @@ for (const javaScriptEnabled of [true, false]) {
       // What they bring.
       await page.goto('/');
       await look(page, 'kept');
-      await next(page).getByRole('link', { name: 'Bring it' }).click();
+      await link(page, 'Import').click();
       await look(page, 'bring');
       await press(page, 'Remember this');
       await page.getByRole('alert').waitFor();
@@ -178,14 +179,14 @@ for (const javaScriptEnabled of [true, false]) {
       await press(page, 'Stay local');
       await at(page, '/');
       // An import that may not be: the address is this machine's own.
-      await next(page).getByRole('link', { name: 'Bring it' }).click();
+      await link(page, 'Import').click();
       await page.getByLabel('Address of a public git repository').fill('https://localhost/x.git');
       await press(page, 'Import it');
       await page.waitForURL((u) => u.pathname.endsWith('/bring/import'));
       await page.getByRole('heading', { level: 1, name: 'The import failed' }).waitFor();
       await look(page, 'import-refused');
       await page.getByRole('link', { name: 'Go to the home page' }).click();
-      await press(page, 'Continue without');
+      await press(page, 'Start empty');
       await next(page).getByText('Connect a client').first().waitFor();
       await look(page, 'local');
       await next(page).getByRole('link', { name: 'Connect a client' }).click();

@@ -55,6 +55,9 @@ func (s *Store) Log(ctx context.Context, id space.SpaceID, o space.LogQuery) ([]
 			return true, nil
 		}
 		x := r.proven(c, h)
+		if o.Author != "" && x.Author.Name != o.Author {
+			return true, nil
+		}
 		if len(o.Tools) > 0 && !slices.Contains(o.Tools, x.Tool) {
 			return true, nil
 		}

@@ -55,7 +55,7 @@ func newMachine(t testing.TB, programs map[string]string) *machine {
 	m.write("satchel/scripts/install", string(script))
 	m.write("satchel/go.mod", "module satchel\n\ngo "+toolchain+"\n")
 	stubs := map[string]string{"go": newGo, "apt-get": works, "sudo": `exec "$@"`}
-	for _, name := range []string{"git", "curl", "rg", "jq", "python3"} {
+	for _, name := range []string{"git", "curl", "rg", "jq", "npm", "node", "python3"} {
 		stubs[name] = works
 	}
 	for name, script := range programs {
@@ -218,9 +218,9 @@ func TestInstallFetchesGoForAnOldOne(t *testing.T) {
 
 // TestInstallInstallsWhatIsMissing, as root by sudo.
 func TestInstallInstallsWhatIsMissing(t *testing.T) {
-	for want, packages := range map[string]string{"build": "ripgrep jq", "e2e": "ripgrep jq npm nodejs chromium"} {
+	for want, packages := range map[string]string{"build": "ripgrep jq npm nodejs", "e2e": "ripgrep jq npm nodejs chromium"} {
 		m := newMachine(t, map[string]string{
-			"rg": "", "jq": "", "id": notRoot, "sudo": `AS=root exec "$@"`, "apt-get": `echo "$AS: $*"`, "apt-cache": works, "go": `echo go1.99.0`,
+			"rg": "", "jq": "", "npm": "", "node": "", "id": notRoot, "sudo": `AS=root exec "$@"`, "apt-get": `echo "$AS: $*"`, "apt-cache": works, "go": `echo go1.99.0`,
 		})
 		_, stderr, code := m.sh("scripts/install " + want)
 		if code != 0 || !strings.Contains(stderr, "root: update") || !strings.Contains(stderr, "root: install") || !strings.Contains(stderr, packages) {

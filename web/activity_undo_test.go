@@ -66,7 +66,7 @@ func TestWhatWasUndoneSaysSo(t *testing.T) {
 		t.Helper()
 		res := b.send(a.in("revert"), url.Values{"commit": {string(id)}})
 		want(t, "undo", res, http.StatusSeeOther)
-		if to := res.Header.Get("Location"); !strings.HasSuffix(to, "/activity?done=undone") {
+		if to := res.Header.Get("Location"); !strings.HasSuffix(to, "&done=undone") {
 			t.Error(to)
 		}
 		got, err := a.git.Show(t.Context(), a.space.ID, "")

@@ -53,6 +53,32 @@ func TestInternalError(t *testing.T) {
 	}
 }
 
+// The page of an error leads on: to a second attempt when the same address can work later,
+// and home or to the sign-in.
+func TestErrorPagesLeadOn(t *testing.T) {
+	const again, home, signIn = `<a class="button" href="">`, `href="/">Go to the home page`, `href="/signin">Sign in`
+	w := newWorld(t)
+	b := w.as(w.ada)
+	for path, to := range map[string]string{"/nowhere": home, "/spaces/none": home} {
+		a := b.get(path)
+		want(t, path, a, http.StatusNotFound)
+		if !strings.Contains(a.body, to) || strings.Contains(a.body, again) {
+			t.Errorf("%s: %s", path, a.body)
+		}
+	}
+	link := w.link(w.ada)
+	if a := w.browser().get("/signin/link/none"); !strings.Contains(a.body, signIn) {
+		t.Errorf("signed out: %s", a.body)
+	}
+	must(t, w.db.Close())
+	if a := w.browser().get(link); !strings.Contains(a.body, again) {
+		t.Errorf("an address that can work later: %s", a.body)
+	}
+	if a := w.browser().send(link, nil); strings.Contains(a.body, again) {
+		t.Errorf("a form would be opened as a page: %s", a.body)
+	}
+}
+
 // Over plain http, as on a person's own computer, browsers would reject __Host- cookies,
 // so they are not used.
 func TestOverHTTP(t *testing.T) {
@@ -86,6 +112,7 @@ func TestOverHTTP(t *testing.T) {
 // The address to return to survives the sign-in page unchanged.
 func TestReturnThroughThePage(t *testing.T) {
 	w := newWorld(t)
+	w.addPasskey(w.ada)
 	back := request("state", `a"b'c<d>&e=f g+h%20i`)
 	body := w.browser().get("/signin?return=" + url.QueryEscape(back)).body
 	for _, m := range []string{`href="(/signin/github\?return=[^"]*)"`, `name="return" value="([^"]*)"`, `data-return="([^"]*)"`} {

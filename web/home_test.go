@@ -51,7 +51,7 @@ func TestWithoutItsLastClientTheOverviewStays(t *testing.T) {
 				t.Error("it does not say that it is done")
 			}
 			a = b.get("/")
-			if heading(a.body) != "Your Satchel" || !strings.Contains(a.body, "Connect one, and it will know") || strings.Contains(a.body, "Claude Code") {
+			if heading(a.body) != "Your Satchel" || !strings.Contains(a.body, "No client is connected now.") || strings.Contains(a.body, "Claude Code") {
 				t.Errorf("%s", heading(a.body))
 			}
 			if a := h.as(h.bob).get("/"); heading(a.body) != "Welcome, bob" {

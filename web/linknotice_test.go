@@ -131,7 +131,7 @@ func TestLetterOfALinkThatOthersMade(t *testing.T) {
 		t.Errorf("it has the link: %s", letter)
 	}
 	want(t, "use", w.browser().send(link, nil), http.StatusSeeOther)
-	if letter = <-w.post.sent; !strings.Contains(letter, "was used") || !strings.Contains(letter, "It was used at 20 November 2026, 12:00 UTC") {
+	if letter = <-w.post.sent; !strings.Contains(letter, "was used") || !strings.Contains(letter, "used the link on 20 November 2026, 12:00 UTC") {
 		t.Errorf("of the use: %s", letter)
 	}
 	ada.makeLink(w.bob) // within the minute

@@ -25,15 +25,18 @@ func TestMemory(t *testing.T) {
 	b := h.as(h.ada)
 	a := b.get(h.in("memory"))
 	want(t, "memory", a, http.StatusOK)
-	for _, s := range []string{"2 facts", "Ann is the boss", "&lt;script&gt;alert(1)&lt;/script&gt; tea", "inferred by Claude", "0.6 sure", "said by the user", "One fact has expired", "person/broken", "person/novalue", h.in("edit/memory/person/broken.md"), h.in("edit/memory/loose.md"), h.in("edit/memory/person/notes.txt")} {
+	for _, s := range []string{"2 facts", "Ann is the boss", "&lt;script&gt;alert(1)&lt;/script&gt; tea", "<bdi>Claude</bdi>", "inferred, 0.6 sure", "said by the user", "One fact has expired", "person/broken", "person/novalue", h.in("edit/memory/person/broken.md"), h.in("edit/memory/loose.md"), h.in("edit/memory/person/notes.txt")} {
 		if !strings.Contains(a.body, s) {
 			t.Errorf("the page has no %q", s)
 		}
 	}
-	for _, s := range []string{"<script>alert", "Visits on Monday", "too deep", "no fact"} {
+	for _, s := range []string{"<script>alert", "too deep", "no fact"} {
 		if strings.Contains(a.body, s) {
 			t.Errorf("the page has %q", s)
 		}
+	}
+	if table := a.body[strings.Index(a.body, `id="type-0"`):]; strings.Contains(table, "Visits on Monday") {
+		t.Error("an expired fact is among the current ones")
 	}
 	if a := b.get(h.in("memory?show=expired")); !strings.Contains(a.body, "Visits on Monday") || strings.Contains(a.body, "Ann is") {
 		t.Error("expired facts are not apart")
@@ -157,7 +160,7 @@ func TestConfirmAndForget(t *testing.T) {
 	form.Set("back", "?q=ann&page=1&evil=//x")
 	a := b.send(h.in("memory/confirm"), form)
 	want(t, "still true", a, http.StatusSeeOther)
-	if !strings.HasSuffix(a.location(), h.in("memory?q=ann")) {
+	if !strings.Contains(a.location(), h.in("memory?q=ann&commit=")) {
 		t.Errorf("it leads to %s", a.location())
 	}
 	h.holds("memory/person/ann.md", strings.NewReplacer("confidence: 0.6", "confidence: 1", "inferred", "user_explicit", "Claude", "browser", "2026-02-01", "2026-11-20", "2027-01-01\n", "2027-01-01\ntool: web\n").Replace(annFact))

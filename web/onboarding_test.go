@@ -55,26 +55,50 @@ func TestFirstSteps(t *testing.T) {
 			t.Errorf("%s: %v, not %v", what, got, want)
 		}
 	}
-	steps("at first", "done", "next", "later", "later")
-	want(t, "stay local", b.send("/start/local", nil), 303)
-	steps("staying local", "done", "done", "next", "later")
+	steps("at first", "next", "later", "later", "later")
 	want(t, "begin empty", b.send("/start/skip", nil), 303)
-	steps("beginning empty", "done", "done", "done", "next")
+	steps("beginning empty", "next", "done", "later", "later")
+	want(t, "stay local", b.send("/start/local", nil), 303)
+	steps("staying local", "next", "done", "later", "done")
 
 	b = h.as(h.ada)
-	steps("another browser", "done", "next", "later", "later")
+	steps("another browser", "next", "later", "later", "later")
 	h.choosing(b, "ada")
 	b.send(h.path+"/pick", url.Values{"repository": {"11"}})
-	steps("connected", "done", "done", "next", "later")
+	steps("connected to GitHub", "next", "later", "later", "done")
 	if a := b.get("/"); !strings.Contains(a.body, "ada-l/notes") {
 		t.Error("it does not say where it is kept")
 	}
-	second := h.commitAs(space.Meta{Message: "Remember", Client: "<i>evil", Tool: "bash"}, "memory/a.md", "a")
-	steps("with content", "done", "done", "done", "next")
+	second := h.commitAs(space.Meta{Message: "Remember", Client: "<i>evil", Tool: "bash"}, "memory/person/a.md", "---\nvalue: a\n---\n")
+	steps("with a fact", "next", "done", "done", "done")
 	h.use(h.ada, h.space.ID, "Claude Code")
 	a := b.get("/")
 	if heading(a.body) != "Your Satchel" || !strings.Contains(a.body, "Claude Code") || !strings.Contains(a.body, "Remember") || !strings.Contains(a.body, "/commits/"+string(second.ID)) || strings.Contains(a.body, "<i>evil") {
 		t.Errorf("the overview: %s", heading(a.body))
+	}
+	if got := checklist(a); len(got) > 0 {
+		t.Errorf("all is done, and the list is still there: %v", got)
+	}
+}
+
+// The first steps begin with the connection of a client. They stay until each is done or the
+// person dismisses them.
+func TestTheFirstStepsStayUntilTheyAreDismissed(t *testing.T) {
+	h := newHubWorld(t)
+	h.use(h.ada, h.space.ID, "Claude Code")
+	b := h.as(h.ada)
+	if got := checklist(b.get("/")); len(got) == 0 || slices.Contains(got, "done") {
+		t.Errorf("with a client, the steps that are left are %v", got)
+	}
+	want(t, "dismiss", b.send("/start/dismiss", nil), 303)
+	if a := b.get("/"); len(checklist(a)) > 0 || heading(a.body) != "Your Satchel" {
+		t.Error("the steps are still there")
+	}
+	// Somebody without a client gets the overview, too.
+	bob := h.as(h.bob)
+	want(t, "dismiss", bob.send("/start/dismiss", nil), 303)
+	if a := bob.get("/"); len(checklist(a)) > 0 || heading(a.body) != "Your Satchel" {
+		t.Errorf("without a client: %s", heading(a.body))
 	}
 }
 

@@ -140,17 +140,18 @@ func (s *Site) scriptsOf(p *Page) string {
 type PageError struct {
 	Status      int
 	Title, Text string
+	Next        string // says what the person can do; empty if Text says so
 	Retry       time.Duration
 }
 
 func (e *PageError) Error() string { return e.Title + ": " + e.Text }
 
 var (
-	ErrNoPage = &PageError{Status: http.StatusNotFound, Title: "There is nothing here", Text: "There is no page at this address, or you have no access to it."}
+	ErrNoPage = &PageError{Status: http.StatusNotFound, Title: "Page not found", Text: "There is no page at this address, or you do not have access to the page. Check the address for a typing mistake."}
 	// ErrGone is the answer for everything that is missing or belongs to somebody else.
-	ErrGone = &PageError{Status: http.StatusNotFound, Title: "Not found", Text: "It does not exist, or you do not have access to it."}
+	ErrGone = &PageError{Status: http.StatusNotFound, Title: "Not found", Text: "This item was removed, or you do not have access to the item. If somebody shared the item with you, ask them for access."}
 	// errStale is the answer to a form of another session than the current one.
-	errStale = &PageError{Status: http.StatusForbidden, Title: "The page was out of date", Text: "Nothing was changed. Go back, reload the page and try again."}
+	errStale = &PageError{Status: http.StatusForbidden, Title: "The page was out of date", Text: "Nothing was changed. Go back, reload the page, and try again."}
 )
 
 // AsPage returns the page of an error. It is the only place that maps fault codes to
@@ -163,27 +164,32 @@ func AsPage(err error) *PageError {
 	p = &PageError{Text: fault.PublicOf(err)}
 	switch fault.CodeOf(err) {
 	case fault.Invalid:
-		p.Status, p.Title = http.StatusBadRequest, "That did not work"
+		p.Status, p.Title = http.StatusBadRequest, "The request did not work"
 	case fault.NotFound:
 		p.Status, p.Title = http.StatusNotFound, "Not found"
+		p.Next = "Go back and choose something else, or ask for access."
 	case fault.Conflict:
-		p.Status, p.Title = http.StatusConflict, "That cannot be done now"
+		p.Status, p.Title = http.StatusConflict, "Not possible right now"
 	case fault.Unauthenticated:
-		p.Status, p.Title = http.StatusUnauthorized, "That is no longer valid"
+		p.Status, p.Title = http.StatusUnauthorized, "No longer valid"
 	case fault.Forbidden:
-		p.Status, p.Title = http.StatusForbidden, "That is not allowed"
+		p.Status, p.Title = http.StatusForbidden, "Not allowed"
+		p.Next = "Ask an admin, or an owner of the space, for access."
 	case fault.TooLarge:
-		p.Status, p.Title = http.StatusRequestEntityTooLarge, "That is too large"
+		p.Status, p.Title = http.StatusRequestEntityTooLarge, "Too large"
 	case fault.Limited:
 		p.Status, p.Title = http.StatusTooManyRequests, "Please wait a moment"
 	case fault.Unavailable:
-		p.Status, p.Title = http.StatusServiceUnavailable, "That is not available right now"
+		p.Status, p.Title = http.StatusServiceUnavailable, "Not available right now"
+		p.Next = "Try again in a minute. If the problem stays, ask the operator of the server to look at its log."
 	case fault.Damaged:
 		p.Status, p.Title = http.StatusInternalServerError, "Stored data is damaged"
+		p.Next = "Ask the operator of the server to run satchel doctor."
 	case fault.Canceled:
 		p.Status, p.Title = 499, "The request was stopped"
 	default:
 		p.Status, p.Title = http.StatusInternalServerError, "Something went wrong"
+		p.Next = "Try again. If the problem stays, ask the operator of the server to look at its log."
 	}
 	var f *fault.Error
 	if errors.As(err, &f) {
@@ -210,7 +216,8 @@ func (s *Site) Fail(v *Visit, err error) {
 		s.JSON(v, p.Status, scriptError{Error: p.Text, Stale: p == errStale})
 		return
 	}
-	body := failure{Text: p.Text, In: v.In}
+	body := failure{Text: p.Text, Next: p.Next, In: v.In}
+	body.Again = v.R.Method == http.MethodGet && (p.Status == http.StatusTooManyRequests || p.Status >= 500)
 	if err := s.Page(v, p.Status, "error", Page{Title: p.Title, Body: body}); err != nil {
 		s.Logger.ErrorContext(v.R.Context(), "the page of an error failed", slog.Any("error", err))
 		http.Error(v.W, "Something went wrong.", http.StatusInternalServerError)
@@ -218,8 +225,9 @@ func (s *Site) Fail(v *Visit, err error) {
 }
 
 type failure struct {
-	Text string
-	In   bool
+	Text, Next string
+	In         bool
+	Again      bool // the same address may work later
 }
 
 // Gone returns ErrGone for everything that does not exist for this person.

@@ -184,8 +184,12 @@ func TestSignOut(t *testing.T) {
 	want(t, "again", w.browser().send("/signout", nil), http.StatusSeeOther)
 }
 
-func TestSignInOffersWhatIsConfigured(t *testing.T) {
+func TestSignInOffersWhatExists(t *testing.T) {
 	w := newWorld(t)
+	if body := w.browser().get("/signin").body; strings.Contains(body, "data-passkey") {
+		t.Error("the page offers a passkey, and nobody has one")
+	}
+	w.addPasskey(w.ada)
 	body := w.browser().get("/signin").body
 	for _, s := range []string{"Sign in with GitHub", "Sign in with a passkey", "Send me a link", "satchel login-link"} {
 		if !strings.Contains(body, s) {

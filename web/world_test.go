@@ -182,6 +182,12 @@ func (w *world) user(name string, admin bool) (store.User, store.Space) {
 	return u, sp
 }
 
+// addPasskey gives a person a passkey.
+func (w *world) addPasskey(u store.User) {
+	w.t.Helper()
+	must(w.t, w.AddPasskey(w.t.Context(), cli, store.Passkey{ID: []byte("key of " + u.Name), User: u.ID, Name: "phone", Credential: []byte("credential of " + u.Name)}))
+}
+
 // newSpace creates another space for a user.
 func (w *world) newSpace(owner store.User, name string) store.Space {
 	w.t.Helper()

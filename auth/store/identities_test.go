@@ -134,8 +134,14 @@ func TestPasskeys(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, _ := w.user("ann", true)
 		bob, _ := w.user("bob", false)
+		if has, err := w.HasPasskeys(t.Context()); err != nil || has != false {
+			t.Fatalf("HasPasskeys without one: %t, %v", has, err)
+		}
 		if err := w.AddPasskey(t.Context(), cli, passkey(ann, "one")); err != nil {
 			t.Fatal(err)
+		}
+		if has, err := w.HasPasskeys(t.Context()); err != nil || has != true {
+			t.Fatalf("HasPasskeys with one: %t, %v", has, err)
 		}
 		made := w.clock().Truncate(time.Millisecond)
 		w.pass(time.Hour)

@@ -93,6 +93,15 @@ func (s *Store) Passkeys(ctx context.Context, user space.UserID) ([]Passkey, err
 	return out, nil
 }
 
+// HasPasskeys reports whether anybody has a passkey.
+func (s *Store) HasPasskeys(ctx context.Context) (bool, error) {
+	var rows []passkeyRow
+	if err := s.db.Read(ctx).Select("id").Limit(1).Find(&rows).Error; err != nil {
+		return false, fmt.Errorf("look for a passkey: %w", err)
+	}
+	return len(rows) > 0, nil
+}
+
 // PasskeyByID returns the passkey with the credential id, and its user. The user may be
 // suspended. The error is a fault.NotFound.
 func (s *Store) PasskeyByID(ctx context.Context, id []byte) (User, Passkey, error) {

@@ -115,6 +115,7 @@ func Operations() []Operation {
 		operation((*Service).ShowCommit, Right{Scope: space.ScopeRead, Role: space.Reader}),
 		operation((*Service).Restore, Right{Scope: space.ScopeWrite, Role: space.Editor}),
 		operation((*Service).Revert, Right{Scope: space.ScopeWrite, Role: space.Editor}),
+		operation((*Service).UndoClient, Right{Scope: space.ScopeWrite, Role: space.Editor}),
 
 		// Memory.
 		operation((*Service).ListFacts, Right{Scope: space.ScopeRead, Role: space.Reader}),
@@ -122,6 +123,7 @@ func Operations() []Operation {
 		operation((*Service).Remember, Right{Scope: space.ScopeWrite, Role: space.Editor}),
 		inProcess("ImportMemory", Right{Role: space.Editor}),
 		operation((*Service).Forget, Right{Scope: space.ScopeWrite, Role: space.Editor}),
+		operation((*Service).RepairFact, Right{Role: space.Editor}),
 
 		// Reviews and pending files.
 		operation((*Service).ListReviewDecisions, Right{Role: space.Reader}),

@@ -15,6 +15,8 @@ type LogQuery struct {
 	Client string `json:"client,omitempty"`
 	// Tools keeps commits that any of these tools made. Nil keeps all.
 	Tools []string `json:"tools,omitempty"`
+	// Author keeps commits of the person with this name.
+	Author string `json:"author,omitempty"`
 	// Since and Until keep commits from Since until before Until.
 	Since time.Time `json:"since,omitzero"`
 	Until time.Time `json:"until,omitzero"`

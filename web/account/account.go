@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"satchel/auth"
 	"satchel/auth/store"
 	"satchel/internal/fault"
@@ -22,14 +24,22 @@ import (
 //go:embed templates
 var templates embed.FS
 
-type pages struct{ *web.Site }
+type pages struct {
+	*web.Site
+	known *lru.Cache[knownKey, known]
+}
 
 // Register adds the pages to a site.
 func Register(site *web.Site) error {
-	s := &pages{site}
+	cache, err := lru.New[knownKey, known](cachedKnown)
+	if err != nil {
+		return err
+	}
+	s := &pages{site, cache}
 	s.Handle("GET /{$}", web.LimitPage, web.Anyone, s.home)
 	s.Handle("POST /start/local", web.LimitPage, web.SignedIn, s.stayLocal)
 	s.Handle("POST /start/skip", web.LimitPage, web.SignedIn, s.skipBringing)
+	s.Handle("POST /start/dismiss", web.LimitPage, web.SignedIn, s.dismissSteps)
 	s.Handle("GET /account/keys", web.LimitPage, web.SignedIn, s.showKeys)
 	s.Handle("POST /signout", web.LimitPage, web.Anyone, s.signOut)
 	s.Handle("GET /account", web.LimitPage, web.SignedIn, s.showAccount)

@@ -14,14 +14,6 @@ import (
 	"satchel/web"
 )
 
-// Cookies that remember which of the first steps a person skipped. Another browser shows
-// the steps again.
-const (
-	localCookie = "satchel-local"
-	skipCookie  = "satchel-skip"
-	skipFor     = 365 * 24 * time.Hour
-)
-
 // Limits of lists on the first page.
 const (
 	homeClients = 4
@@ -53,6 +45,9 @@ type homePage struct {
 	// MoreOthers counts the spaces that the list omits.
 	MoreOthers int
 	Links      recentLinks
+	Known      known
+	Week       week
+	Needs      []need
 	// Waiting are the spaces with changes by AIs that wait for the person's review.
 	Waiting []waitingSpace
 }
@@ -70,18 +65,6 @@ type change struct {
 	By      string // as returned by web.MakerOf
 	Client  string
 	Time    time.Time
-}
-
-type step struct {
-	Name  string
-	Title string
-	Text  string
-	Done  bool
-	Next  bool // the step to do now
-	// Go is the address where the person does the step, and Label is the text of its
-	// button. Skip is the address that skips the step.
-	Go, Label       string
-	Skip, SkipLabel string
 }
 
 // home handles GET /.
@@ -128,14 +111,17 @@ func (s *pages) home(v *web.Visit) error {
 	if n := len(body.Clients) - homeClients; n > 0 {
 		body.Clients, body.More = body.Clients[:homeClients], n
 	}
-	body.Overview = called
+	body.Overview = called || s.skipped(v, dismissCookie)
 	if body.Space != nil {
 		if err := s.homeSpace(v, &body); err != nil {
 			return err
 		}
 	}
 	s.homeOthers(v, all, &body)
-	body.Steps = s.steps(v, body, called)
+	body.Needs = s.needsOf(v, body, clients)
+	if body.Steps, err = s.steps(v, body, called); err != nil {
+		return err
+	}
 	for i := range body.Steps {
 		if !body.Steps[i].Done {
 			if body.Left == 0 {
@@ -144,11 +130,14 @@ func (s *pages) home(v *web.Visit) error {
 			body.Left++
 		}
 	}
+	if body.Left == 0 {
+		body.Steps = nil
+	}
 	title := "Welcome, " + web.Shorten(body.Name, 60)
 	if body.Overview {
 		title = "Your Satchel"
 	}
-	return s.Page(v, http.StatusOK, "home", web.Page{Title: title, Wide: body.Overview, Current: "home", Styles: []string{"connect.css"}, Body: body})
+	return s.Page(v, http.StatusOK, "home", web.Page{Title: title, Wide: body.Overview, Current: "home", Styles: []string{"connect.css", "home.css"}, Body: body})
 }
 
 // homeOthers lists the spaces other than the page's own. A space that the visitor has just
@@ -182,6 +171,12 @@ func (s *pages) homeSpace(v *web.Visit, body *homePage) (err error) {
 	if body.Push, err = s.RemoteOf(v, id); err != nil {
 		return err
 	}
+	if body.Known, err = s.knownOf(ctx, *body.Space); err != nil {
+		return err
+	}
+	if body.Week, err = weekOf(ctx, *body.Space, s.Now()); err != nil {
+		return err
+	}
 	list, err := body.Space.Log(ctx, space.LogQuery{Limit: homeCommits})
 	if err != nil && fault.CodeOf(err) != fault.NotFound { // NotFound: the space has no commits
 		return err
@@ -192,59 +187,6 @@ func (s *pages) homeSpace(v *web.Visit, body *homePage) (err error) {
 		body.Commits = append(body.Commits, change{ID: c.ID, Subject: web.Shorten(subject, 100), By: web.MakerOf(c), Client: web.Shorten(c.Client, 60), Time: c.Time})
 	}
 	return nil
-}
-
-// steps returns the first steps of a new user.
-func (s *pages) steps(v *web.Visit, h homePage, called bool) []step {
-	out := []step{{Name: "in", Title: "Sign in", Text: "You are signed in as " + v.User.Name + ".", Done: true}}
-	if h.Space != nil && h.Space.Role != space.Reader {
-		base := "/spaces/" + string(h.Space.ID)
-		if h.Space.Role == space.Owner {
-			st := step{Name: "github", Title: "Choose where it is kept", Text: "Connect a GitHub repository that keeps everything as commits of your own, or keep it on this server.",
-				Go: web.SpacePath(h.Space.ID, "github"), Label: "Connect GitHub", Skip: "/start/local", SkipLabel: "Stay local"}
-			switch {
-			case h.Wrong != "" && !called:
-				st.Text, st.Label, st.Skip = h.Wrong+" "+h.Way, "Put it right", ""
-			case h.Link != nil:
-				st.Done, st.Text = true, "Kept in "+web.Shorten(h.Link.FullName, 100)+" at GitHub."
-			case h.Push.URL != "":
-				st.Done, st.Text = true, "Also kept at a remote."
-			case s.skipped(v, localCookie) || called:
-				st.Done, st.Text = true, "It stays on this server. You can connect GitHub at any time."
-			}
-			out = append(out, st)
-		}
-		st := step{Name: "bring", Title: "Bring what you have", Text: "Import a repository, upload notes, or answer three questions that become the first facts.",
-			Go: base + "/bring", Label: "Bring it", Skip: "/start/skip", SkipLabel: "Continue without"}
-		switch {
-		case h.Brought:
-			st.Done, st.Text = true, "Your space has its first content."
-		case s.skipped(v, skipCookie) || called:
-			st.Done, st.Text = true, "Nothing so far. Your clients fill it as you go, and you can bring more at any time."
-		}
-		out = append(out, st)
-	}
-	st := step{Name: "connect", Title: "Connect a client", Text: "Claude, ChatGPT, Cursor, VS Code or any other client that speaks MCP.", Go: "/connect", Label: "Connect a client"}
-	if called {
-		st.Done, st.Text = true, "A client of yours has used your space."
-	}
-	return append(out, st)
-}
-
-func (s *pages) skipped(v *web.Visit, name string) bool {
-	return len(v.R.CookiesNamed(s.CookieName(name))) > 0
-}
-
-// stayLocal handles POST /start/local.
-func (s *pages) stayLocal(v *web.Visit) error {
-	s.SetCookie(v.W, localCookie, "1", s.Now().Add(skipFor))
-	return s.See(v, "/")
-}
-
-// skipBringing handles POST /start/skip.
-func (s *pages) skipBringing(v *web.Visit) error {
-	s.SetCookie(v.W, skipCookie, "1", s.Now().Add(skipFor))
-	return s.See(v, "/")
 }
 
 // ownSpace returns the space of the first steps: the first one that the visitor owns, or

@@ -30,10 +30,13 @@ type activityPageData struct {
 	Filter  activityFilter
 	Clients []string // choices for the filter
 	Tools   []choice
-	Next    string // the address of older changes
-	Fresh   bool   // the newest changes, unfiltered
+	People  []string // choices for the filter
+	Since   string   // the beginning of the time span that the form to undo offers
+	Next    string   // the address of older changes
+	Fresh   bool     // the newest changes, unfiltered
 	Stream  string
 	Said    string // confirms what the visitor just did
+	Again   string // the commit that did it, which can be undone
 	Reviews []waitingFile
 	Behind  bool // the search for waiting changes is not complete
 	More    int  // count of waiting files that are not listed
@@ -49,7 +52,7 @@ type waitingFile struct {
 }
 
 type activityFilter struct {
-	Client, Tool, Since, Until string
+	Client, Person, Tool, Since, Until string
 }
 
 // Any reports whether the filter excludes any change.
@@ -58,7 +61,7 @@ func (f activityFilter) Any() bool { return f != activityFilter{} }
 // query returns the filter as the query of an address.
 func (f activityFilter) query() url.Values {
 	q := url.Values{}
-	for k, v := range map[string]string{"client": f.Client, "tool": f.Tool, "since": f.Since, "until": f.Until} {
+	for k, v := range map[string]string{"client": f.Client, "person": f.Person, "tool": f.Tool, "since": f.Since, "until": f.Until} {
 		if v != "" {
 			q.Set(k, v)
 		}
@@ -81,6 +84,7 @@ type changeItem struct {
 	URL     string
 	Undo    string
 	Undone  string // the address of the commit that undid it
+	Turn    *turn  // the conversation that this newest change of it stands for
 }
 
 type changedFile struct {
@@ -167,8 +171,16 @@ func parseTime(text string) (time.Time, error) {
 	return time.Time{}, fault.New(fault.Invalid, "“%s” is not a time. Write it as 2026-01-31 or 2026-01-31 18:30, in UTC.", web.Shorten(text, 40))
 }
 
+// fieldTime returns a parsed time in the format that a field of a form accepts.
+func fieldTime(text string, at time.Time) string {
+	if at.IsZero() || len(text) == len(timeForms[0]) {
+		return text
+	}
+	return at.Format(timeForms[1])
+}
+
 func filterOf(q url.Values) (activityFilter, space.LogQuery, error) {
-	f := activityFilter{Client: q.Get("client"), Tool: q.Get("tool"), Since: strings.TrimSpace(q.Get("since")), Until: strings.TrimSpace(q.Get("until"))}
+	f := activityFilter{Client: q.Get("client"), Person: q.Get("person"), Tool: q.Get("tool"), Since: strings.TrimSpace(q.Get("since")), Until: strings.TrimSpace(q.Get("until"))}
 	if space.IsWebTool(f.Tool) {
 		f.Tool = space.ToolWeb
 	}
@@ -180,7 +192,8 @@ func filterOf(q url.Values) (activityFilter, space.LogQuery, error) {
 	if err != nil {
 		return f, space.LogQuery{}, err
 	}
-	log := space.LogQuery{Client: f.Client, Tool: f.Tool, Since: since, Until: until}
+	f.Since, f.Until = fieldTime(f.Since, since), fieldTime(f.Until, until)
+	log := space.LogQuery{Client: f.Client, Author: f.Person, Tool: f.Tool, Since: since, Until: until}
 	switch {
 	case f.Client != "":
 		log.Tools = space.AITools()
@@ -197,7 +210,7 @@ func (s *pages) showActivity(v *web.Visit) error {
 		return err
 	}
 	ctx, q := v.R.Context(), v.R.URL.Query()
-	p := web.Page{Title: "Activity", Wide: true, Current: "activity", Space: &m, Styles: []string{"activity.css"}, Scripts: []string{"live.js"}}
+	p := web.Page{Title: "Activity", Wide: true, Current: "activity", Space: &m, Styles: []string{"activity.css", "timeline.css"}, Scripts: []string{"live.js"}}
 	f, log, err := filterOf(q)
 	if err != nil {
 		if fault.CodeOf(err) != fault.Invalid {
@@ -227,18 +240,20 @@ func (s *pages) showActivity(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	undone := undoneBy(newest)
+	undone := service.UndoneBy(newest)
+	turns := turnsOf(list, undone)
 	for _, c := range list {
 		it, err := s.item(ctx, m, c)
 		if err != nil {
 			return err
 		}
+		it.Turn = turns[c.ID]
 		if by := undone[c.ID.Short()]; by != "" {
 			it.Undone = web.SpacePath(m.ID, "commits/"+string(by))
 		}
 		body.Changes = append(body.Changes, it)
 	}
-	body.Clients, body.Tools = makersIn(newest, f)
+	body.Clients, body.People, body.Tools = makersIn(newest, f)
 	body.Fresh = log.After == "" && !f.Any()
 	if head, err := m.Resolve(ctx, ""); err == nil {
 		at := head
@@ -260,9 +275,10 @@ func (s *pages) showActivity(v *web.Visit) error {
 		body.More, body.Behind = len(waiting)-len(body.Reviews), behind
 		body.Push, body.Held = s.remote(v, m.ID), s.PendingIn(v, m.ID)
 	}
-	if q.Get("done") == "undone" {
-		body.Said = "Undone, as a new change. The history has both."
+	if body.Since = f.Since; body.Since == "" {
+		body.Since = s.Now().UTC().Format("2006-01-02") + "T00:00"
 	}
+	body.Said, body.Again = s.said(v, m)
 	p.Body = body
 	return s.Page(v, http.StatusOK, "activity", p)
 }
@@ -287,9 +303,9 @@ func unversioned(client string) string {
 
 type choice struct{ Value, Words string }
 
-// makersIn returns the AI clients and the tools of the newest changes, and those in the
-// filter.
-func makersIn(list []space.Commit, f activityFilter) (clients []string, with []choice) {
+// makersIn returns the AI clients, the people and the tools of the newest changes, and those
+// in the filter.
+func makersIn(list []space.Commit, f activityFilter) (clients, people []string, with []choice) {
 	var by []string
 	note := func(to *[]string, name string) {
 		if name != "" && len(*to) < 50 && !slices.Contains(*to, name) {
@@ -297,11 +313,13 @@ func makersIn(list []space.Commit, f activityFilter) (clients []string, with []c
 		}
 	}
 	note(&clients, f.Client)
+	note(&people, f.Person)
 	note(&by, f.Tool)
 	for _, c := range list {
 		if web.MakerOf(c) == "ai" {
 			note(&clients, unversioned(c.Client))
 		}
+		note(&people, c.Author.Name)
 		switch {
 		case space.IsWebTool(c.Tool):
 			note(&by, space.ToolWeb)
@@ -310,9 +328,10 @@ func makersIn(list []space.Commit, f activityFilter) (clients []string, with []c
 		}
 	}
 	slices.Sort(clients)
+	slices.Sort(people)
 	slices.Sort(by)
 	for _, tool := range by {
 		with = append(with, choice{tool, web.ToolWords(tool)})
 	}
-	return clients, with
+	return clients, people, with
 }

@@ -99,7 +99,7 @@ func (s *pages) showCommit(v *web.Visit) error {
 		if err != nil {
 			return err
 		}
-		if by := undoneBy(newest)[c.ID.Short()]; by != "" {
+		if by := service.UndoneBy(newest)[c.ID.Short()]; by != "" {
 			body.Commit.Undone = web.SpacePath(m.ID, "commits/"+string(by))
 		}
 		body.Commit.Undo = web.SpacePath(m.ID, "revert?here")

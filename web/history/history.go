@@ -40,6 +40,7 @@ func Register(site *web.Site) error {
 	s.Handle("GET /spaces/{id}/activity", web.LimitPage, web.SignedIn, s.showActivity)
 	s.Handle("GET /spaces/{id}/revert", web.LimitPage, web.SignedIn, s.previewRevert)
 	s.Handle("POST /spaces/{id}/revert", web.LimitPage, web.SignedIn, s.revert)
+	s.Handle("POST /spaces/{id}/undo-client", web.LimitPage, web.SignedIn, s.undoClient)
 	s.Handle("GET /spaces/{id}/events", web.LimitPage, web.SignedIn, s.Events)
 	return s.AddTemplates(templates)
 }

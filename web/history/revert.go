@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"satchel/internal/fault"
@@ -59,41 +58,6 @@ func (s *pages) kept(v *web.Visit, m service.View, p space.Path, look bool) (kep
 	return k, err
 }
 
-// The messages of commits that undo other commits completely contain these texts; see
-// gitstore.Store.Revert.
-const (
-	undoesOne  = "This undoes the commit "
-	undoesMany = "This undoes the commits:"
-)
-
-// undoneBy maps the short ids of undone commits to the commits that undid them. It trusts
-// only commits of the undo page. A commit that was itself undone undoes nothing.
-func undoneBy(newest []space.Commit) map[string]space.CommitID {
-	out := map[string]space.CommitID{}
-	for _, c := range newest {
-		if c.Tool != space.ToolWebRevert || out[c.ID.Short()] != "" {
-			continue
-		}
-		_, body, _ := strings.Cut(c.Message, "\n\n")
-		if one, ok := strings.CutPrefix(body, undoesOne); ok {
-			id, _, _ := strings.Cut(one, ".")
-			out[id] = c.ID
-			continue
-		}
-		many, ok := strings.CutPrefix(body, undoesMany+"\n")
-		if !ok {
-			continue
-		}
-		for line := range strings.Lines(many) {
-			if id, _, ok := strings.Cut(line, " "); ok {
-				out[id] = c.ID
-			}
-		}
-	}
-	delete(out, "")
-	return out
-}
-
 // revertPage asks whether to undo changes, and reports the result.
 type revertPage struct {
 	Space   service.View
@@ -111,6 +75,7 @@ type revertPage struct {
 	Done    bool
 	Changed bool
 	Made    string
+	Again   string     // the new commit, which can be undone
 	Kept    []keptFile // files that have changed since
 	Refused []space.Rejection
 }
@@ -192,7 +157,7 @@ func (s *pages) notUndone(ctx context.Context, m service.View, client string, si
 	if err != nil {
 		return nil, "", 0, err
 	}
-	undone := undoneBy(undoings)
+	undone := service.UndoneBy(undoings)
 	for range undoTurns {
 		found, err := m.Log(ctx, space.LogQuery{Client: client, Tools: space.AITools(), Since: since, After: after, Limit: undoLooked})
 		if err != nil {
@@ -242,50 +207,8 @@ func (s *pages) revert(v *web.Visit) error {
 		if to := s.undoneAt(v, m, c.ID); to != "" {
 			return s.See(v, to)
 		}
-		return s.See(v, web.SpacePath(m.ID, "activity?done=undone"))
 	}
-	body := revertPage{Space: m, Back: web.SpacePath(m.ID, "activity"), Done: true, Changed: c.Changed, Made: web.SpacePath(m.ID, "commits/"+string(c.ID)), Refused: c.Rejected}
-	// The previous page would list the kept files again, so this page links to older
+	// The previous page would list the kept files again, so the result links to older
 	// changes instead.
-	body.Older = olderOf(m.ID, v.R.PostFormValue("of"), v.R.PostFormValue("from"), v.R.PostFormValue("after"))
-	for i, k := range c.Conflicts {
-		f, err := s.kept(v, m, k.Path, i < maxMovesTold)
-		if err != nil {
-			return web.Gone(err)
-		}
-		body.Kept = append(body.Kept, f)
-	}
-	title := "Undone in part"
-	if !c.Changed {
-		title = "Nothing was undone"
-	}
-	return s.Page(v, http.StatusOK, "revert", web.Page{Title: title, Wide: true, Current: "activity", Space: &m, Styles: []string{"activity.css"}, Body: body})
-}
-
-// undoneAt returns the address of the page that asked for an undo and shows its result: the
-// file or directory in ?path=, or the directory above if nothing is there any more. It
-// returns the page of the new change for ?here, and "" if the request names no page.
-func (s *pages) undoneAt(v *web.Visit, m service.View, made space.CommitID) string {
-	q := v.R.URL.Query()
-	if q.Has("here") {
-		return web.DoneURL(web.SpacePath(m.ID, "commits/"+string(made)), "undone")
-	}
-	if !q.Has("path") {
-		return ""
-	}
-	p := space.Path(q.Get("path"))
-	for p != "" {
-		if _, err := space.ParsePath(string(p)); err != nil {
-			return ""
-		}
-		e, err := m.Lookup(v.R.Context(), "", p)
-		if err == nil && !e.Dir {
-			return web.DoneURL(web.PageURL(m.ID, "files", p, ""), "undone")
-		}
-		if err == nil {
-			return web.DoneURL(web.PageURL(m.ID, "files", p, "")+"/", "undone")
-		}
-		p = web.ParentOf(p)
-	}
-	return web.DoneURL(web.PageURL(m.ID, "files", "", ""), "undone")
+	return s.undone(v, m, c, olderOf(m.ID, v.R.PostFormValue("of"), v.R.PostFormValue("from"), v.R.PostFormValue("after")))
 }

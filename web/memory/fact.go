@@ -24,6 +24,7 @@ type factPage struct {
 	Fact         knownFact
 	Type, Key    string // of a new fact, as typed
 	Value        string
+	Confidence   string
 	Expires      string
 	Text         string // after the front matter
 	Unsaved      bool
@@ -95,7 +96,7 @@ func (s *pages) showFact(v *web.Visit) error {
 	if f.Problem != "" {
 		return errDamaged
 	}
-	body := factPage{Fact: f, Value: merge.Plain(facts.Whole(data)), Expires: f.Expires, Text: factText(data)}
+	body := factPage{Fact: f, Value: merge.Plain(facts.Whole(data)), Confidence: confidenceOf(f.MemoryFact), Expires: f.Expires, Text: factText(data)}
 	if f.Expired {
 		body.Expires = ""
 	}
@@ -120,19 +121,29 @@ func (s *pages) correctFact(v *web.Visit) error {
 	if f.Problem != "" {
 		return errDamaged
 	}
-	body := factPage{Fact: f, Value: v.R.PostFormValue("value"), Expires: strings.TrimSpace(v.R.PostFormValue("expires")), Text: factText(data), Unsaved: true}
+	form := v.R.PostFormValue
+	body := factPage{Fact: f, Value: form("value"), Confidence: strings.TrimSpace(form("confidence")), Expires: strings.TrimSpace(form("expires")), Text: factText(data), Unsaved: true}
+	row := form("row") != "" // the form is in the list
 	st := s.stated(v, f, body.Value)
 	st.Expires = cmp.Or(body.Expires, facts.Never)
-	return s.remember(v, m, st, s.factsBack(v, m), func(status int, p *web.Problem) error {
+	again := func(status int, p *web.Problem) error {
 		if status == http.StatusConflict {
 			if body.Fact, data, err = s.oneFact(v, m, f.Name()); err != nil {
 				return err
 			}
 			body.Now = merge.Plain(facts.Whole(data))
 			p = &web.Problem{Text: "Nothing is saved yet: the fact changed since you opened it. Read the new version, and save again if yours is right.", Field: "value"}
+		} else if row {
+			q := backQuery(v)
+			q.edit = f.Name()
+			return s.listFacts(v, status, m, q, &editedRow{f.Name(), body.Value, body.Confidence, body.Expires}, p)
 		}
 		return s.factForm(v, status, m, body, p)
-	})
+	}
+	if st.Confidence, err = parseConfidence(body.Confidence); err != nil {
+		return again(http.StatusUnprocessableEntity, &web.Problem{Text: fault.PublicOf(err), Field: "confidence"})
+	}
+	return s.remember(v, m, st, s.factsBack(v, m), again)
 }
 
 // stated returns a person's statement about a fact, based on the version that the form shows.
@@ -159,6 +170,9 @@ func (s *pages) remember(v *web.Visit, m service.View, st facts.Statement, where
 	case facts.Refused, facts.Invalid:
 		return again(http.StatusUnprocessableEntity, &web.Problem{Text: f.Why, Field: "value"})
 	}
+	if done.Commit != "" {
+		where = didURL(where, "saved", done.Commit)
+	}
 	return s.Saved(v, m, v.Remark(space.Commit{Warnings: done.Warnings}), where)
 }
 
@@ -178,7 +192,7 @@ func backQuery(v *web.Visit) memoryQuery {
 
 // againFacts shows the list of facts with a problem.
 func (s *pages) againFacts(v *web.Visit, m service.View, status int, text string) error {
-	return s.listFacts(v, status, m, backQuery(v), &web.Problem{Text: text})
+	return s.listFacts(v, status, m, backQuery(v), nil, &web.Problem{Text: text})
 }
 
 // confirmFact handles POST /spaces/{id}/memory/confirm: a person says that a fact is still
@@ -206,7 +220,7 @@ func (s *pages) forgetFact(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.Service.Forget(v.R.Context(), v.Actor(), service.ForgetInput{
+	done, err := s.Service.Forget(v.R.Context(), v.Actor(), service.ForgetInput{
 		Space: service.SpaceRef{ID: m.ID}, Keys: []string{f.Name()}, Base: space.BlobID(cmp.Or(v.R.PostFormValue("base"), facts.NoFact)),
 	})
 	switch {
@@ -215,7 +229,11 @@ func (s *pages) forgetFact(v *web.Visit) error {
 	case err != nil:
 		return err
 	}
-	return s.See(v, s.factsBack(v, m))
+	where := s.factsBack(v, m)
+	if done.Commit != "" {
+		where = didURL(where, "forgotten", done.Commit)
+	}
+	return s.See(v, where)
 }
 
 // showNewFact handles GET /spaces/{id}/memory/new.

@@ -32,6 +32,8 @@ func Register(site *web.Site) error {
 	s.Handle("POST /spaces/{id}/memory/fact/{path...}", web.LimitPage, web.SignedIn, s.correctFact)
 	s.Handle("POST /spaces/{id}/memory/confirm", web.LimitPage, web.SignedIn, s.confirmFact)
 	s.Handle("POST /spaces/{id}/memory/forget", web.LimitPage, web.SignedIn, s.forgetFact)
+	s.Handle("POST /spaces/{id}/memory/repair", web.LimitPage, web.SignedIn, s.repairFact)
+	s.Handle("POST /spaces/{id}/memory/undo", web.LimitPage, web.SignedIn, s.undoChange)
 	return s.AddTemplates(templates)
 }
 
@@ -44,15 +46,17 @@ const (
 // knownFact is a fact with the addresses of its pages.
 type knownFact struct {
 	service.MemoryFact
-	Page string // corrects the fact
-	Edit string // edits its file
-	Raw  string // its file
+	Page    string // corrects the fact
+	Edit    string // edits its file
+	Raw     string // its file
+	History string // the changes of its file
+	Row     string // edits the fact in the list
 }
 
 func linked(f service.MemoryFact, id space.SpaceID) knownFact {
 	return knownFact{
 		MemoryFact: f, Page: web.SpaceURL(id, "memory/fact", space.Path(f.Name())),
-		Edit: web.SpaceURL(id, "edit", f.Path), Raw: web.SpaceURL(id, "files", f.Path),
+		Edit: web.SpaceURL(id, "edit", f.Path), Raw: web.SpaceURL(id, "files", f.Path), History: web.PageURL(id, "history", f.Path, ""),
 	}
 }
 
@@ -80,12 +84,17 @@ type memoryPage struct {
 	Expired       int
 	ExpiredURL    string
 	CurrentURL    string
+	Asks          []ask // what to look at; only on the first page of all facts
+	Asking        int   // count of facts in Asks, with those that are not listed
 	Damaged       []knownFact
 	MoreDamaged   int
 	Left          int
 	Page, Pages   int
 	Before, After string // addresses of the previous and the next page
 	Back          string // the query that forms return to
+	Editing       *editedRow
+	Said          string // confirms what the visitor just did
+	Undo          string // the commit that did it
 }
 
 type factGroup struct {
@@ -93,14 +102,20 @@ type factGroup struct {
 	Facts []knownFact
 }
 
+// editedRow is the row of the list whose fields are open, with what they contain.
+type editedRow struct {
+	Name, Value, Confidence, Expires string
+}
+
 // memoryQuery is the query of a list of facts.
 type memoryQuery struct {
 	text, kind, show string
 	page             int
+	edit             string // the name of the fact whose fields are open
 }
 
 func readMemoryQuery(q url.Values) memoryQuery {
-	m := memoryQuery{text: web.Shorten(q.Get("q"), 200), kind: web.Shorten(q.Get("type"), 255), show: q.Get("show")}
+	m := memoryQuery{text: web.Shorten(q.Get("q"), 200), kind: web.Shorten(q.Get("type"), 255), show: q.Get("show"), edit: q.Get("edit")}
 	if m.show != "expired" {
 		m.show = ""
 	}
@@ -109,9 +124,9 @@ func readMemoryQuery(q url.Values) memoryQuery {
 	return m
 }
 
-func (m memoryQuery) encode() string {
+func (m memoryQuery) values() url.Values {
 	v := url.Values{}
-	for k, s := range map[string]string{"q": m.text, "type": m.kind, "show": m.show} {
+	for k, s := range map[string]string{"q": m.text, "type": m.kind, "show": m.show, "edit": m.edit} {
 		if s != "" {
 			v.Set(k, s)
 		}
@@ -119,11 +134,18 @@ func (m memoryQuery) encode() string {
 	if m.page > 1 {
 		v.Set("page", strconv.Itoa(m.page))
 	}
-	if len(v) == 0 {
-		return ""
-	}
-	return "?" + v.Encode()
+	return v
 }
+
+func (m memoryQuery) encode() string {
+	if v := m.values(); len(v) > 0 {
+		return "?" + v.Encode()
+	}
+	return ""
+}
+
+// all reports whether the query selects all current facts.
+func (m memoryQuery) all() bool { return m.text == "" && m.kind == "" && m.show == "" && m.page <= 1 }
 
 func (m memoryQuery) matches(f service.MemoryFact) bool {
 	if m.kind != "" && f.Type != m.kind {
@@ -145,10 +167,12 @@ func (s *pages) showMemory(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	return s.listFacts(v, http.StatusOK, m, readMemoryQuery(v.R.URL.Query()), nil)
+	return s.listFacts(v, http.StatusOK, m, readMemoryQuery(v.R.URL.Query()), nil, nil)
 }
 
-func (s *pages) listFacts(v *web.Visit, status int, m service.View, q memoryQuery, p *web.Problem) error {
+// listFacts shows the list. typed is what the visitor typed into the row with open fields; nil
+// if there is none or it is not changed yet.
+func (s *pages) listFacts(v *web.Visit, status int, m service.View, q memoryQuery, typed *editedRow, p *web.Problem) error {
 	all, err := allFacts(v.R.Context(), m)
 	if err != nil {
 		return web.Gone(err)
@@ -184,6 +208,8 @@ func (s *pages) listFacts(v *web.Visit, status int, m service.View, q memoryQuer
 	body.Found = len(list)
 	body.Pages = max((len(list)+factsShown-1)/factsShown, 1)
 	q.page = min(q.page, body.Pages)
+	edit := q.edit
+	q.edit = ""
 	body.Page, body.Back = q.page, q.encode()
 	at := func(change func(*memoryQuery)) string {
 		other := q
@@ -203,9 +229,26 @@ func (s *pages) listFacts(v *web.Visit, status int, m service.View, q memoryQuer
 			body.Groups = append(body.Groups, factGroup{Type: f.Type})
 		}
 		g := &body.Groups[len(body.Groups)-1]
-		g.Facts = append(g.Facts, linked(f, m.ID))
+		k := linked(f, m.ID)
+		k.Row = at(func(o *memoryQuery) { o.edit = f.Name() })
+		g.Facts = append(g.Facts, k)
+		if body.Writes && f.Name() == edit {
+			if body.Editing = typed; typed == nil {
+				if body.Editing, err = rowOf(v.R.Context(), m, f); err != nil {
+					return err
+				}
+			}
+		}
 	}
-	out := web.Page{Title: "Memory", Space: &m, Current: "memory", Wide: true, Styles: []string{"editing.css"}, Body: &body}
+	if q.all() {
+		if err := s.asks(v, m, all.Facts, &body); err != nil {
+			return err
+		}
+	}
+	if status == http.StatusOK {
+		body.Said, body.Undo = s.said(v, m)
+	}
+	out := web.Page{Title: "Memory", Space: &m, Current: "memory", Wide: true, Styles: []string{"editing.css", "memory.css"}, Body: &body}
 	if q.show == "expired" {
 		out.Title = "Expired facts"
 	}

@@ -49,12 +49,13 @@ func (s *pages) sendNoticeOf(ctx context.Context, n store.LinkNotice) error {
 	if maker == "" {
 		maker = "Somebody with the command line of the server"
 	}
-	subject, what := "A sign-in link to your Satchel account", fmt.Sprintf("Whoever has it can sign in as you once, until %s.", mailTime(n.Expires))
+	subject, what := "A sign-in link to your Satchel account", fmt.Sprintf("The link works once, until %s. Anybody who has the link can sign in as you.", mailTime(n.Expires))
 	if !n.Used.IsZero() {
-		subject, what = "A sign-in link to your Satchel account was used", fmt.Sprintf("It was used at %s: somebody is signed in as you.", mailTime(n.Used))
+		subject, what = "A sign-in link to your Satchel account was used", fmt.Sprintf("Somebody used the link on %s and is signed in as you.", mailTime(n.Used))
 	}
-	text := fmt.Sprintf("Hello %s,\n\n%s made a sign-in link to your account at %s, at %s. %s\n\n"+
-		"If you asked for it, you need not do anything. If you did not, ask who made it, and end sessions that are not yours:\n\n%s\n",
+	text := fmt.Sprintf("Hello %s,\n\n%s made a sign-in link to your account at %s on %s.\n\n%s\n\n"+
+		"If you asked for the link, ignore this mail. Otherwise, open your account page and end the sessions that are not yours:\n\n%s\n\n"+
+		"Then ask an admin of the server why the link was made.\n",
 		u.Name, maker, s.Host(), mailTime(n.Created), what, s.URL("/account"))
 	return s.Mail.Send(ctx, u.Email, subject, text)
 }

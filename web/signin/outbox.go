@@ -187,8 +187,9 @@ func (s *pages) sendLinkTo(ctx context.Context, l letter) error {
 	if l.back != "/" {
 		link += "?return=" + url.QueryEscape(l.back)
 	}
-	text := fmt.Sprintf("Hello %s,\n\nthis link signs you in at %s, once and within %s:\n\n%s\n\nIf you did not ask for it, do nothing.\n",
-		u.Name, s.Host(), web.Span(s.LinkLifetime), link)
+	text := fmt.Sprintf("Hello %s,\n\nOpen this link to sign in at %s:\n\n%s\n\nThe link works once and expires after %s.\n\n"+
+		"If you did not ask for the link, ignore this mail. Do not send the link to anybody.\n",
+		u.Name, s.Host(), link, web.Span(s.LinkLifetime))
 	if err := s.Mail.Send(ctx, u.Email, "Sign in to Satchel", text); err != nil {
 		return errors.Join(err, s.Accounts.EndLink(context.WithoutCancel(ctx), secret)) // so that the link does not count as open
 	}

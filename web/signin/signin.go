@@ -85,10 +85,10 @@ func (s *pages) startMail() {
 	})
 }
 
-// signInPage offers the configured ways to sign in.
+// signInPage offers the ways to sign in that exist on this server.
 type signInPage struct {
 	Return       string
-	Passkeys     bool
+	Passkeys     bool   // somebody has a passkey
 	GitHub, OIDC string // labels; empty if not configured
 	Mail         bool
 	// Waits is the client that waits for the sign-in. It is nil if there is none.
@@ -106,7 +106,13 @@ func (s *pages) showSignIn(v *web.Visit) error {
 }
 
 func (s *pages) askSignIn(v *web.Visit, status int, back, problem, field string) error {
-	body := signInPage{Return: back, Passkeys: s.Passkeys != nil, Mail: s.Mail != nil, Waits: s.waiting(v, back)}
+	body := signInPage{Return: back, Mail: s.Mail != nil, Waits: s.waiting(v, back)}
+	if s.Passkeys != nil {
+		var err error
+		if body.Passkeys, err = s.Accounts.HasPasskeys(v.R.Context()); err != nil {
+			return err
+		}
+	}
 	for _, p := range s.Offered() {
 		switch p.Name {
 		case "github":

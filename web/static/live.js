@@ -57,7 +57,7 @@
       if (list.getBoundingClientRect().top < 0) scrollBy(0, grown);
       seen.clear();
       status.textContent = fresh.length ? 'The list is up to date.' : 'Nothing else is new.';
-      const first = fresh.at(-1)?.querySelector('a');
+      const first = fresh.findLast((li) => li.querySelector('.what a'))?.querySelector('.what a');
       show.hidden = true;
       if (first) first.focus({ preventScroll: false });
     } catch {

@@ -1,0 +1,125 @@
+package account
+
+import (
+	"context"
+	"time"
+
+	"satchel/internal/facts"
+	"satchel/internal/fault"
+	"satchel/internal/service"
+	"satchel/internal/space"
+	"satchel/web"
+)
+
+// unusedAfter is the age from which a key that no client has used needs attention.
+const unusedAfter = 7 * 24 * time.Hour
+
+// need is something that waits for the person.
+type need struct {
+	Icon, Title, Text, URL, Do string
+	Bad                        bool // something does not work until the person acts
+}
+
+// known counts what is in a space. It changes only with a new commit or a new day.
+type known struct {
+	Facts, Proposed, Expired, Damaged int
+	Conflicts                         int // conflict copies that nobody has merged
+	Conflict                          space.Path
+}
+
+type knownKey struct {
+	space space.SpaceID
+	at    space.CommitID
+	day   string
+}
+
+// cachedKnown limits the spaces whose counts are kept.
+const cachedKnown = 500
+
+// knownOf counts what is in a space.
+func (s *pages) knownOf(ctx context.Context, m service.View) (known, error) {
+	at, err := m.Head(ctx)
+	if err != nil {
+		return known{}, unlessEmpty(err)
+	}
+	key := knownKey{m.ID, at, s.Now().UTC().Format(time.DateOnly)}
+	if k, ok := s.known.Get(key); ok {
+		return k, nil
+	}
+	var k known
+	all, err := m.Memory(ctx, at)
+	if err != nil {
+		return known{}, err
+	}
+	for _, f := range all.Facts {
+		switch {
+		case f.Problem != "":
+			k.Damaged++
+			continue
+		case f.Expired:
+			k.Expired++
+		case f.Source == facts.Inferred:
+			k.Proposed++
+		}
+		k.Facts++
+	}
+	files, err := m.Files(ctx, at, "")
+	if err != nil {
+		return known{}, err
+	}
+	for _, f := range files {
+		if !space.IsConflictCopy(f.Path) {
+			continue
+		}
+		if k.Conflicts++; k.Conflict == "" {
+			k.Conflict = f.Path
+		}
+		if facts.Under(string(f.Path)) {
+			k.Damaged-- // it is a conflict, which is listed
+		}
+	}
+	s.known.Add(key, k)
+	return k, nil
+}
+
+// needsOf lists what waits for the person in the space of the page, the most urgent first.
+func (s *pages) needsOf(v *web.Visit, h homePage, clients []client) (out []need) {
+	if h.Space != nil && h.Space.Role != space.Reader {
+		base := "/spaces/" + string(h.Space.ID)
+		k := h.Known
+		if h.Push.State == space.RemoteFailed && h.Wrong == "" {
+			out = append(out, need{"circle-alert", "The last push failed", h.Push.Detail, base + "/remote", "See what to do", true})
+		}
+		if h.Held > 0 {
+			out = append(out, need{"circle-alert", web.Plural(h.Held, "1 file is held back", "%d files are held back"), "A held-back file is not saved. It may contain a key, or break a rule.", base + "/remote#held", "See why", true})
+		}
+		if k.Conflicts > 0 {
+			out = append(out, need{"git-merge", web.Plural(k.Conflicts, "1 conflict", "%d conflicts"), "Two versions were kept, because a page was changed twice at the same time.", web.PageURL(h.Space.ID, "files", k.Conflict, ""), "Merge the versions", false})
+		}
+		if k.Damaged > 0 {
+			out = append(out, need{"bookmark", web.Plural(k.Damaged, "1 fact file is damaged", "%d fact files are damaged"), "Your AIs cannot read such a file as a fact.", base + "/memory#damaged", "Repair", false})
+		}
+		if k.Proposed > 0 {
+			out = append(out, need{"bookmark", web.Plural(k.Proposed, "1 proposed fact", "%d proposed facts"), "Your AIs inferred them. Confirm what is true, and forget the rest.", base + "/memory", "Look at them", false})
+		}
+	}
+	for _, c := range clients {
+		if c.Kind == "key" && !c.Stdio && c.LastUsed.IsZero() && s.Now().Sub(c.Created) > unusedAfter {
+			out = append(out, need{"key-round", "The key “" + web.Shorten(c.Name, 40) + "” was never used", "Use the key in a client, or revoke it.", "/account#keys", "See your keys", false})
+			break
+		}
+	}
+	failing, err := s.Service.CountFailedSyncs(v.R.Context(), v.Actor(), service.None{})
+	if err == nil && failing > 0 {
+		out = append(out, need{"library", web.Plural(failing, "1 source cannot be synced", "%d sources cannot be synced"), "Readers see the last complete version.", "/library", "See the sources", true})
+	}
+	return out
+}
+
+// unlessEmpty returns an error, or nil if the error says that the space has no commits.
+func unlessEmpty(err error) error {
+	if fault.CodeOf(err) == fault.NotFound {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,117 @@
+package account
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"satchel/internal/service"
+	"satchel/internal/space"
+	"satchel/web"
+)
+
+// Limits of the overview of a week.
+const (
+	weekDays    = 7
+	weekCommits = 1000 // changes that are counted
+	weekClients = 5    // clients that are listed
+)
+
+// Sizes of the chart of a week, in its own units.
+const (
+	chartHigh = 64
+	chartStep = 40 // from one bar to the next
+	chartBar  = 34
+)
+
+// week is what clients changed in the last seven days, which begin and end in UTC.
+type week struct {
+	Today, Whole int // changes
+	Cut          bool
+	Clients      []clientWeek
+	More         int // count of clients that are not listed
+	Bars         []bar
+	Label        string // the chart in words
+	From         string // the first day, for the address of its changes
+	Day          string // today, likewise
+}
+
+// clientWeek is what one client changed.
+type clientWeek struct {
+	Name         string // as the activity filters it
+	Today, Whole int
+	Last         time.Time
+}
+
+// bar is a day of the chart.
+type bar struct {
+	X, Y, W, H int
+	Middle     int
+	Day, Title string
+	Count      int
+}
+
+// weekOf counts the changes by clients in the last seven days.
+func weekOf(ctx context.Context, m service.View, now time.Time) (week, error) {
+	today := now.UTC().Truncate(24 * time.Hour)
+	from := today.AddDate(0, 0, 1-weekDays)
+	w := week{From: from.Format("2006-01-02T15:04"), Day: today.Format("2006-01-02T15:04")}
+	list, err := m.Log(ctx, space.LogQuery{Tools: space.AITools(), Since: from, Limit: weekCommits})
+	if err != nil {
+		return w, unlessEmpty(err)
+	}
+	w.Cut = len(list) == weekCommits
+	counts := [weekDays]int{}
+	by := map[string]*clientWeek{}
+	for _, c := range list {
+		name := c.Client
+		if i := strings.LastIndexByte(name, '/'); i > 0 {
+			name = name[:i] // without the version
+		}
+		of := by[name]
+		if of == nil {
+			of = &clientWeek{Name: name, Last: c.Time}
+			by[name] = of
+		}
+		day := min(max(int(c.Time.UTC().Sub(from)/(24*time.Hour)), 0), weekDays-1)
+		counts[day]++
+		w.Whole++
+		of.Whole++
+		if day == weekDays-1 {
+			w.Today++
+			of.Today++
+		}
+	}
+	for _, of := range by {
+		w.Clients = append(w.Clients, *of)
+	}
+	slices.SortFunc(w.Clients, func(a, b clientWeek) int {
+		return cmp.Or(cmp.Compare(b.Today, a.Today), cmp.Compare(b.Whole, a.Whole), cmp.Compare(a.Name, b.Name))
+	})
+	if n := len(w.Clients) - weekClients; n > 0 {
+		w.Clients, w.More = w.Clients[:weekClients], n
+	}
+	w.Bars, w.Label = barsOf(counts, from)
+	return w, nil
+}
+
+// barsOf returns the bars of the chart, and the chart in words.
+func barsOf(counts [weekDays]int, from time.Time) (bars []bar, label string) {
+	most := max(slices.Max(counts[:]), 1)
+	var words []string
+	for i, n := range counts {
+		day := from.AddDate(0, 0, i)
+		high := 2
+		if n > 0 {
+			high = max(4, n*chartHigh/most)
+		}
+		b := bar{X: i * chartStep, Y: chartHigh - high, W: chartBar, H: high, Middle: i*chartStep + chartBar/2, Day: day.Format("Mon")[:1], Count: n}
+		b.Title = day.Format("Monday") + ": " + web.Plural(n, "1 change", "%d changes")
+		words = append(words, fmt.Sprintf("%s %d", day.Format("Monday"), n))
+		bars = append(bars, b)
+	}
+	return bars, "Changes by your AIs each day: " + strings.Join(words, ", ")
+}

@@ -1,0 +1,159 @@
+package history
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"satchel/internal/service"
+	"satchel/internal/space"
+	"satchel/web"
+)
+
+// turnGap is the longest time between two changes of one conversation.
+const turnGap = 30 * time.Minute
+
+// turn is what one client did without a long pause, which is a conversation most of the time.
+type turn struct {
+	Client       string // as the commits name it
+	Name         string // as the page shows it
+	Count        int    // of its changes that are not undone
+	Since, Until string // the span of its changes, as a form sends it
+}
+
+// turnsOf returns, for each commit that begins a turn in a list that is sorted newest first,
+// the turn. Only clients have turns.
+func turnsOf(list []space.Commit, undone map[string]space.CommitID) map[space.CommitID]*turn {
+	out := map[space.CommitID]*turn{}
+	var now *turn
+	var last space.Commit
+	for _, c := range list {
+		if web.MakerOf(c) != "ai" || c.Client == "" {
+			now = nil
+			continue
+		}
+		if now == nil || now.Client != c.Client || last.Time.Sub(c.Time) > turnGap {
+			now = &turn{Client: c.Client, Name: web.Shorten(unversioned(c.Client), 60), Until: c.Time.Add(time.Second).UTC().Format(time.RFC3339)}
+			out[c.ID] = now
+		}
+		last, now.Since = c, c.Time.UTC().Format(time.RFC3339)
+		if undone[c.ID.Short()] == "" {
+			now.Count++
+		}
+	}
+	return out
+}
+
+// undoClient handles POST /spaces/{id}/undo-client. It undoes what a client changed in a time
+// span at once, or with look leads to the list of these changes. The page that follows offers to
+// undo the undo.
+func (s *pages) undoClient(v *web.Visit) error {
+	m, err := s.WritableSpace(v)
+	if err != nil {
+		return err
+	}
+	form := v.R.PostFormValue
+	since, err := parseTime(form("since"))
+	if err != nil {
+		return err
+	}
+	if form("look") != "" {
+		return s.See(v, web.SpacePath(m.ID, "revert?"+web.URLQuery("client", form("client"), "since", form("since"))))
+	}
+	until, err := parseTime(form("until"))
+	if err != nil {
+		return err
+	}
+	done, err := s.Service.UndoClient(v.R.Context(), v.Actor(), service.UndoClientInput{
+		Space: service.SpaceRef{ID: m.ID}, Client: form("client"), Since: since, Until: until,
+	})
+	switch {
+	case err != nil:
+		return err
+	case done.Undone == 0:
+		return s.See(v, web.SpacePath(m.ID, "activity?done=nothing"))
+	}
+	return s.undone(v, m, done.Commit, "")
+}
+
+// undone answers after an undo: with the activity if everything was undone, or else with the
+// files that stay as they are.
+func (s *pages) undone(v *web.Visit, m service.View, c space.Commit, older string) error {
+	if c.Changed && len(c.Conflicts) == 0 && len(c.Rejected) == 0 {
+		return s.See(v, web.SpacePath(m.ID, "activity?"+web.URLQuery("done", "undone", "commit", string(c.ID))))
+	}
+	body := revertPage{Space: m, Back: web.SpacePath(m.ID, "activity"), Done: true, Changed: c.Changed, Refused: c.Rejected, Older: older}
+	body.Made = web.SpacePath(m.ID, "commits/"+string(c.ID))
+	if c.Changed {
+		body.Again = string(c.ID)
+	}
+	for i, k := range c.Conflicts {
+		f, err := s.kept(v, m, k.Path, i < maxMovesTold)
+		if err != nil {
+			return web.Gone(err)
+		}
+		body.Kept = append(body.Kept, f)
+	}
+	title := "Undone in part"
+	if !c.Changed {
+		title = "Nothing was undone"
+	}
+	return s.Page(v, http.StatusOK, "revert", web.Page{Title: title, Wide: true, Current: "activity", Space: &m, Styles: []string{"activity.css"}, Body: body})
+}
+
+// undoneAt returns the address of the page that asked for an undo and shows its result: the
+// file or directory in ?path=, or the directory above if nothing is there any more. It
+// returns the page of the new change for ?here, and "" if the request names no page.
+func (s *pages) undoneAt(v *web.Visit, m service.View, made space.CommitID) string {
+	q := v.R.URL.Query()
+	if q.Has("here") {
+		return web.DoneURL(web.SpacePath(m.ID, "commits/"+string(made)), "undone")
+	}
+	if !q.Has("path") {
+		return ""
+	}
+	p := space.Path(q.Get("path"))
+	for p != "" {
+		if _, err := space.ParsePath(string(p)); err != nil {
+			return ""
+		}
+		e, err := m.Lookup(v.R.Context(), "", p)
+		if err == nil && !e.Dir {
+			return web.DoneURL(web.PageURL(m.ID, "files", p, ""), "undone")
+		}
+		if err == nil {
+			return web.DoneURL(web.PageURL(m.ID, "files", p, "")+"/", "undone")
+		}
+		p = web.ParentOf(p)
+	}
+	return web.DoneURL(web.PageURL(m.ID, "files", "", ""), "undone")
+}
+
+// said confirms what the visitor just did, and returns the commit that undoes it. Anybody can
+// send a link to this page, so it offers only a fresh undo of the pages.
+func (s *pages) said(v *web.Visit, m service.View) (text, again string) {
+	q := v.R.URL.Query()
+	switch q.Get("done") {
+	case "nothing":
+		return "The client changed nothing in this time that is not undone yet.", ""
+	case "undone":
+	default:
+		return "", ""
+	}
+	text = "Undone, as a new change. The history has both."
+	id := space.CommitID(q.Get("commit"))
+	if !id.Valid() || m.Role == space.Reader {
+		return text, ""
+	}
+	list, err := m.Log(v.R.Context(), space.LogQuery{From: id, Limit: 1})
+	if err != nil || len(list) == 0 || list[0].Tool != space.ToolWebRevert || s.Now().Sub(list[0].Time) > undoable {
+		return text, ""
+	}
+	if strings.HasPrefix(list[0].Message, "Redo ") {
+		text = "The undo was undone, as a new change. Everything is as it was before."
+	}
+	return text, string(id)
+}
+
+// undoable is how long the page offers to undo what the visitor just undid.
+const undoable = time.Hour

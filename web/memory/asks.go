@@ -1,0 +1,163 @@
+package memory
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"satchel/internal/facts"
+	"satchel/internal/fault"
+	"satchel/internal/service"
+	"satchel/internal/space"
+	"satchel/web"
+)
+
+// asksShown limits the facts of one kind that the page asks about.
+const asksShown = 5
+
+// ask is a group of facts that need a decision of the visitor.
+type ask struct {
+	ID, Title, Text string
+	Facts           []askedFact
+	More            int    // count of facts that are not listed
+	MoreURL         string // shows them; "" if no page does
+}
+
+// askedFact is a fact of an ask. Together reports that it belongs to the fact before it, with
+// which it may be in conflict.
+type askedFact struct {
+	knownFact
+	Together bool
+}
+
+// asks adds the facts to look at: those that contradict or repeat each other, those that
+// have expired, and those that an AI proposed and nobody has confirmed.
+func (s *pages) asks(v *web.Visit, m service.View, all []service.MemoryFact, body *memoryPage) error {
+	audit, err := s.Service.AuditMemory(v.R.Context(), v.Actor(), service.AuditMemoryInput{Space: service.SpaceRef{ID: m.ID}})
+	if err != nil {
+		return err
+	}
+	against := ask{ID: "against", Title: "May contradict each other", Text: "These facts have the same name or nearly the same words. Keep the one that is true, and forget the other."}
+	over := ask{ID: "over", Title: "Expired", Text: "Your AIs no longer get these facts.", MoreURL: body.ExpiredURL}
+	proposed := ask{ID: "proposed", Title: "Proposed by an AI", Text: "An AI inferred these facts, and nobody has confirmed them. Your AIs already use them."}
+	add := func(a *ask, f service.MemoryFact, together bool) {
+		if len(a.Facts) >= asksShown && !together || len(a.Facts) >= 2*asksShown {
+			a.More++
+			return
+		}
+		a.Facts = append(a.Facts, askedFact{linked(f, m.ID), together})
+	}
+	seen := map[space.Path]bool{}
+	for _, x := range audit.Findings {
+		if x.Kind != service.AuditSameKey && x.Kind != service.AuditAlike {
+			continue
+		}
+		for i, f := range x.Facts {
+			add(&against, f, i > 0)
+			seen[f.Path] = true
+		}
+	}
+	for _, f := range all {
+		switch {
+		case f.Problem != "" || seen[f.Path]:
+		case f.Expired:
+			add(&over, f, false)
+		case f.Source == facts.Inferred:
+			add(&proposed, f, false)
+		}
+	}
+	for _, a := range []ask{against, over, proposed} {
+		if n := len(a.Facts); n > 0 {
+			body.Asks = append(body.Asks, a)
+			body.Asking += n + a.More
+		}
+	}
+	return nil
+}
+
+// undoable is how long the page offers to undo what the visitor just did.
+const undoable = time.Hour
+
+// didURL adds to an address what the visitor just did, and the commit that did it.
+func didURL(where, did string, c space.CommitID) string {
+	sep := "?"
+	if strings.Contains(where, "?") {
+		sep = "&"
+	}
+	return where + sep + url.Values{"did": {did}, "commit": {string(c)}}.Encode()
+}
+
+// said confirms what the visitor just did, and returns the commit to undo. Anybody can send a
+// link to this page, so it offers only a fresh commit of the pages, with its own words.
+func (s *pages) said(v *web.Visit, m service.View) (text, undo string) {
+	q := v.R.URL.Query()
+	id := space.CommitID(q.Get("commit"))
+	if !id.Valid() {
+		return "", ""
+	}
+	list, err := m.Log(v.R.Context(), space.LogQuery{From: id, Limit: 1})
+	if err != nil || len(list) == 0 || list[0].ID != id || !space.IsWebTool(list[0].Tool) || s.Now().Sub(list[0].Time) > undoable {
+		return "", ""
+	}
+	subject, _, _ := strings.Cut(list[0].Message, "\n")
+	_, names, _ := strings.Cut(subject, " ")
+	names = web.Shorten(names, 120)
+	switch q.Get("did") {
+	case "saved":
+		text = "Saved: " + names + "."
+	case "forgotten":
+		text = "Forgotten: " + names + "."
+	case "repaired":
+		text = "Repaired: " + names + ". Confirm the fact if it is true."
+	case "undone":
+		text = "Undone."
+	default:
+		return "", ""
+	}
+	if m.Role == space.Reader {
+		return text, ""
+	}
+	return text, string(id)
+}
+
+// undoChange handles POST /spaces/{id}/memory/undo. It undoes what a person just did on this
+// page.
+func (s *pages) undoChange(v *web.Visit) error {
+	m, err := s.WritableSpace(v)
+	if err != nil {
+		return err
+	}
+	id := space.CommitID(v.R.PostFormValue("commit"))
+	if !id.Valid() {
+		return web.ErrGone
+	}
+	c, err := s.Service.Revert(v.R.Context(), v.Actor(), service.RevertInput{Space: service.SpaceRef{ID: m.ID}, Commits: []space.CommitID{id}})
+	switch {
+	case err != nil:
+		return web.Gone(err)
+	case len(c.Conflicts)+len(c.Rejected) > 0:
+		return s.againFacts(v, m, http.StatusConflict, "The fact has changed again since then, so it stays as it is. Its history has every version.")
+	case !c.Changed:
+		return s.See(v, "/spaces/"+string(m.ID)+"/memory")
+	}
+	return s.See(v, didURL("/spaces/"+string(m.ID)+"/memory", "undone", c.ID))
+}
+
+// repairFact handles POST /spaces/{id}/memory/repair.
+func (s *pages) repairFact(v *web.Visit) error {
+	m, err := s.WritableSpace(v)
+	if err != nil {
+		return err
+	}
+	done, err := s.Service.RepairFact(v.R.Context(), v.Actor(), service.RepairFactInput{
+		Space: service.SpaceRef{ID: m.ID}, Path: space.Path(v.R.PostFormValue("path")), Base: space.BlobID(v.R.PostFormValue("base")),
+	})
+	switch {
+	case web.IsRefusal(err):
+		return s.againFacts(v, m, web.AsPage(err).Status, "Nothing was repaired. "+fault.PublicOf(err))
+	case err != nil:
+		return web.Gone(err)
+	}
+	return s.See(v, didURL("/spaces/"+string(m.ID)+"/memory", "repaired", done.Commit))
+}

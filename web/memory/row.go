@@ -1,0 +1,46 @@
+package memory
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"satchel/internal/facts"
+	"satchel/internal/fault"
+	"satchel/internal/service"
+	"satchel/web/merge"
+)
+
+// rowOf returns the fields of a fact in the list.
+func rowOf(ctx context.Context, m service.View, f service.MemoryFact) (*editedRow, error) {
+	data, err := m.ReadBlob(ctx, f.Etag)
+	if err != nil {
+		return nil, err
+	}
+	row := &editedRow{Name: f.Name(), Value: merge.Plain(facts.Whole(data)), Confidence: confidenceOf(f), Expires: f.Expires}
+	if f.Expired {
+		row.Expires = ""
+	}
+	return row, nil
+}
+
+// confidenceOf returns the confidence that a form offers. What a person saves counts as said by
+// them, so an inferred fact becomes certain unless they choose otherwise.
+func confidenceOf(f service.MemoryFact) string {
+	if !f.HasSure || !f.Stated() {
+		return "1"
+	}
+	return strconv.FormatFloat(f.Sure, 'g', -1, 64)
+}
+
+// parseConfidence parses the field of a form. An empty field means the usual confidence.
+func parseConfidence(text string) (*float64, error) {
+	if text == "" {
+		return nil, nil
+	}
+	n, err := strconv.ParseFloat(strings.Replace(text, ",", ".", 1), 64)
+	if err != nil || !(n >= 0 && n <= 1) {
+		return nil, fault.New(fault.Invalid, "The confidence must be a number between 0 and 1, such as 0.8.")
+	}
+	return &n, nil
+}
