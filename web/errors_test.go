@@ -161,7 +161,7 @@ func TestPagesStaySmall(t *testing.T) {
 		w.pass(time.Second)
 	}
 	b := w.as(w.ada)
-	for _, path := range []string{"/account", "/admin", "/spaces/" + string(w.space.ID)} {
+	for _, path := range []string{"/account", "/admin", "/spaces/" + string(w.space.ID) + "/members"} {
 		a := b.get(path)
 		want(t, path, a, http.StatusOK)
 		checkPage(t, path, a)

@@ -24,9 +24,11 @@ var (
 	timeJS   = regexp.MustCompile(`^/static/time\.js\?[0-9a-f]+$`)
 	shellJS  = regexp.MustCompile(`^/static/shell\.js\?[0-9a-f]+$`)
 	jumpAt   = regexp.MustCompile(` data-jump="(/spaces/[^"/]+/jump)"`)
-	theFrame = regexp.MustCompile(`script-src(?: ` + regexp.QuoteMeta(issuer) + `/static/(?:browse|time|shell)\.js)+(?:; connect-src(?: ` + regexp.QuoteMeta(issuer) + `/spaces/[^/ ]+/tree/)?(?: ` + regexp.QuoteMeta(issuer) + `/spaces/[^/ ]+/jump)?)?`)
+	theFrame = regexp.MustCompile(`script-src(?: ` + regexp.QuoteMeta(issuer) + `/static/(?:browse|search|time|shell)\.js)+(?:; connect-src(?: ` + regexp.QuoteMeta(issuer) + `/spaces/[^/ ]+/(?:tree/|search))?(?: ` + regexp.QuoteMeta(issuer) + `/spaces/[^/ ]+/jump)?)?`)
 	treeJS   = regexp.MustCompile(`^/static/browse\.js\?[0-9a-f]+$`)
 	treeAt   = regexp.MustCompile(` data-load="(/spaces/[^"/]+/tree/)"`)
+	searchJS = regexp.MustCompile(`^/static/search\.js\?[0-9a-f]+$`)
+	searchAt = regexp.MustCompile(` id="search" method="get" action="(/spaces/[^"/]+/search)"`)
 )
 
 // writesTimes reports whether an element is the script that converts times.
@@ -42,6 +44,11 @@ func runsFrame(n *html.Node) bool {
 // opensTree reports whether an element is the script of the tree of files.
 func opensTree(n *html.Node) bool {
 	return n.Data == "script" && n.FirstChild == nil && treeJS.MatchString(attr(n, "src"))
+}
+
+// searches reports whether an element is the script of the search page.
+func searches(n *html.Node) bool {
+	return n.Data == "script" && n.FirstChild == nil && searchJS.MatchString(attr(n, "src"))
 }
 
 func attr(n *html.Node, key string) string {
@@ -95,13 +102,13 @@ func timesOf(t *testing.T, who, page string) (out []*html.Node) {
 }
 
 // checkScripts compares the scripts of a page with its policy. If the page only has the
-// scripts for times, for the frame and for the tree, nothing else runs, and they reach only
-// the names of files.
+// scripts for times, for the frame, for the tree and for the search, nothing else runs, and
+// they reach only the names of files and the search of the space.
 func checkScripts(t *testing.T, who string, a answer) {
 	t.Helper()
 	root, err := html.Parse(strings.NewReader(a.body))
 	must(t, err)
-	var times, frame, tree, others bool
+	var times, frame, tree, search, others bool
 	for n := range root.Descendants() {
 		if n.Data != "script" || n.Type != html.ElementNode {
 			continue
@@ -113,6 +120,8 @@ func checkScripts(t *testing.T, who string, a answer) {
 			frame = true
 		case opensTree(n):
 			tree = true
+		case searches(n):
+			search = true
 		default:
 			others = true
 		}
@@ -126,6 +135,10 @@ func checkScripts(t *testing.T, who string, a answer) {
 		var reach string
 		if m := treeAt.FindStringSubmatch(a.body); tree && m != nil {
 			want += " " + issuer + "/static/browse.js"
+			reach += " " + issuer + m[1]
+		}
+		if m := searchAt.FindStringSubmatch(a.body); search && m != nil {
+			want += " " + issuer + "/static/search.js"
 			reach += " " + issuer + m[1]
 		}
 		if times {
@@ -184,7 +197,7 @@ func TestTimesOfPages(t *testing.T) {
 	for path, want := range map[string]string{
 		"/account": "day whole", "/account/keys": "day", "/admin": "day", "/spaces": "whole",
 		a.in("activity"): "whole", a.in("reviews"): "whole", a.in("revert?commit=%s", c.ID): "whole", a.in("commits/%s", c.ID): "ago",
-		a.in("files/"): "ago", a.in("files/knowledge/plan.md"): "ago", a.in("history/"): "clock", "/spaces/" + string(a.space.ID): "day",
+		a.in("files/"): "ago", a.in("files/knowledge/plan.md"): "ago", a.in("history/"): "clock", "/spaces/" + string(a.space.ID) + "/members": "day",
 	} {
 		res := b.get(path)
 		if res.StatusCode != http.StatusOK {
