@@ -95,6 +95,7 @@ func TestSweep(t *testing.T) {
 		must(nil, w.AskForApproval(t.Context(), sp.ID, ann.ID))
 		must(w.SeenDelivery(t.Context(), "11111111-aaaa"))
 
+		must(nil, w.SetSetting(t.Context(), cli, "members_invite", "no"))
 		w.removed("gone")
 		w.deleted(ann)
 
