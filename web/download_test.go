@@ -75,7 +75,7 @@ func TestDownloads(t *testing.T) {
 func TestPagesOfDownloadsTellWhatAZipHasNot(t *testing.T) {
 	h := newHeld(t, "a.md", "text\n")
 	b := h.as(h.ada)
-	for _, path := range []string{"/spaces/" + string(h.space.ID), h.in("files/")} {
+	for _, path := range []string{h.in("export"), h.in("files/")} {
 		a := b.get(path)
 		checkPage(t, path, a)
 		if !strings.Contains(a.body, "/download/zip") || !strings.Contains(a.body, "A zip leaves out") || !strings.Contains(a.body, "has everything") {

@@ -70,6 +70,9 @@ func TestDatabaseHoldsNoSecret(t *testing.T) {
 		if _, err := w.SeenDelivery(t.Context(), "11111111-aaaa"); err != nil {
 			t.Fatal(err)
 		}
+		if err := w.SetSetting(t.Context(), cli, "invite", "admins"); err != nil {
+			t.Fatal(err)
+		}
 		w.removed("gone")
 		w.deleted(ann)
 		// Failures do not write secrets to the log either.
