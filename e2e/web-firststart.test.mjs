@@ -26,7 +26,7 @@ describe('the first start', { skip: missing }, () => {
     browser = await launch(later);
     await until(() => `the block is printed:\n${s.server.output}`, async () => /^ {2}Stop /m.test(s.server.output));
     for (const [, name, value] of s.server.output.matchAll(/^ {2}(\S[^\n]*?) {2,}(\S[^\n]*)$/gm)) printed[name] ??= value;
-    link = () => execFileSync('sh', ['-c', printed['Sign in'].replace(/^run: /, '')], { encoding: 'utf8' }).match(/http\S+/)[0];
+    link = () => execFileSync('sh', ['-c', printed['Sign in'].replace(/^run: /, '')], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).match(/http\S+/)[0];
   });
   after(() => later.run());
 
@@ -83,7 +83,8 @@ describe('the first start', { skip: missing }, () => {
     }
     await page.locator('[data-arrivals] li.done').waitFor();
     assert.equal(await refusals.isVisible(), false);
-    assert.deepEqual(complaints, []);
+    // The client's own page has no icon.
+    assert.deepEqual(complaints.filter((c) => c.startsWith(s.issuer)), []);
   });
 
   test('the key that a client needs may change files, and one program is shown at a time', async () => {
@@ -122,7 +123,8 @@ describe('the first start', { skip: missing }, () => {
       assert.ok(size > 0, src);
     }
     const { installabilityErrors } = await cdp.send('Page.getInstallabilityErrors');
-    assert.deepEqual(installabilityErrors, []);
+    // Each test has a private window, in which nothing is installed.
+    assert.deepEqual(installabilityErrors.map((e) => e.errorId).filter((id) => id !== 'in-incognito'), []);
   });
 
   for (const javaScriptEnabled of [true, false]) {

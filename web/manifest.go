@@ -30,6 +30,7 @@ type manifestIcon struct {
 type shareTarget struct {
 	Action string            `json:"action"`
 	Method string            `json:"method"`
+	Enc    string            `json:"enctype"`
 	Params map[string]string `json:"params"`
 }
 
@@ -45,6 +46,6 @@ func (s *Site) showManifest(w http.ResponseWriter, r *http.Request) {
 		Icons: []manifestIcon{{s.assets["icon.svg"].url, "any", svg, "any"}, {s.assets["icon-maskable.svg"].url, "any", svg, "maskable"}},
 		// A share button opens the page with the text. The person then presses Save, because the
 		// request of another program has no token of the session's forms.
-		Share: shareTarget{Action: "/share", Method: http.MethodGet, Params: map[string]string{"title": "title", "text": "text", "url": "url"}},
+		Share: shareTarget{Action: "/share", Method: http.MethodGet, Enc: "application/x-www-form-urlencoded", Params: map[string]string{"title": "title", "text": "text", "url": "url"}},
 	})
 }

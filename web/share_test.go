@@ -77,7 +77,7 @@ func TestShare(t *testing.T) {
 	if got, expect := h.text(p), "---\ntitle: \"Tea: “green” & more\"\nsource: \"https://example.com/a?b=c&d\"\n---\n\nLine one\nline two\n\n<"+link+">\n"; got != expect {
 		t.Errorf("%q", got)
 	}
-	a = b.get(saved.Header.Get("Location"))
+	a = b.get(strings.TrimPrefix(saved.Header.Get("Location"), issuer))
 	want(t, "the note", a, 200)
 	if !strings.Contains(a.body, `href="/spaces/`+string(h.space.ID)+"/files/"+p+`"`) {
 		t.Error("the note has no link to the file")

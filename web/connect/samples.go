@@ -38,7 +38,8 @@ const client = await createMCPClient({
 })
 const tools = await client.tools() // for generateText({ model, tools, … })
 const fact = { type: 'preference', key: 'tea', value: 'Drinks green tea' }
-console.log(await tools.remember.execute({ facts: [fact] }, { toolCallId: '1', messages: [] }))
+const options = { toolCallId: '1', messages: [] }
+console.log(await tools.remember.execute({ facts: [fact] }, options))
 await client.close()
 `
 
