@@ -147,6 +147,7 @@ for (const javaScriptEnabled of [true, false]) {
       }
       if (javaScriptEnabled) {
         await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: s.issuer });
+        await page.getByText('Without the plugin').click();
         await press(page, 'Copy the command');
         await page.getByRole('button', { name: 'Copied' }).waitFor();
         assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^claude mcp add --transport http --scope user satchel 'http.*\/mcp'$/);

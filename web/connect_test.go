@@ -3,6 +3,7 @@ package web_test
 import (
 	"encoding/json"
 	"html"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -157,5 +158,51 @@ func TestAnAppForOthersIsAskedFor(t *testing.T) {
 	h.noApp()
 	if a := h.as(h.ada).get(h.path); strings.Contains(a.body, "everybody here can connect") || !strings.Contains(a.body, "only you can connect") {
 		t.Error("it promises everybody")
+	}
+}
+
+// A page without a script lists what the server refused since it was opened: to a person what came from
+// their own address, and to an admin everything. A client that arrived ends the list.
+func TestRefusedRequestsOnTheConnectPages(t *testing.T) {
+	var asked []string
+	c := callers{}
+	h := newHubWorld(t, func(o *web.Options) {
+		o.Called = c.of
+		o.Address = func(*http.Request) string { return "192.0.2.7" }
+		o.Refused = func(address string, all bool) []web.RefusedRequest {
+			asked = append(asked, address+" "+strconv.FormatBool(all))
+			at := o.Now()
+			return []web.RefusedRequest{{Name: "<i>cursor", Asked: "POST /mcp", Status: 401, Why: "No <b>token.", At: at}, {Name: "old", At: at.Add(-time.Hour)}}
+		}
+	})
+	since := "?since=" + strconv.FormatInt(h.clock().UnixMilli(), 10)
+	for _, b := range []*browser{h.as(h.ada), h.as(h.eve)} {
+		a := b.get("/connect/cursor" + since)
+		if !strings.Contains(a.body, "&lt;i&gt;cursor") || !strings.Contains(a.body, "No &lt;b&gt;token.") || strings.Contains(a.body, "<bdi>old</bdi>") {
+			t.Error("the page does not list the refused request alone")
+		}
+	}
+	if want := []string{"192.0.2.7 true", "192.0.2.7 false"}; !slices.Equal(asked, want) {
+		t.Errorf("it asked for %v, not %v", asked, want)
+	}
+	h.pass(time.Second)
+	h.keyCalls(c, h.ada, h.space.ID, "a key", "cursor-vscode/1.0.0")
+	if a := h.as(h.ada).get("/connect/cursor" + since); !strings.Contains(a.body, "data-refused hidden") {
+		t.Error("the list stays after the client has called")
+	}
+}
+
+// The key that a page of a client needs may change files.
+func TestTheKeyFromAConnectPageMayChangeFiles(t *testing.T) {
+	h := newHubWorld(t)
+	b := h.as(h.ada)
+	for _, slug := range []string{"code", "key"} {
+		_, link, _ := strings.Cut(b.get("/connect/"+slug).body, `href="/account/keys`)
+		query, _, _ := strings.Cut(link, "#")
+		for path, ticked := range map[string]bool{"/account/keys": false, "/account/keys" + query: true} {
+			if strings.Contains(b.get(path).body, `name="write" value="1" checked`) != ticked {
+				t.Errorf("%s: the box is ticked: %t", path, !ticked)
+			}
+		}
 	}
 }

@@ -122,7 +122,7 @@ func runs(t *testing.T, page string) string {
 			continue
 		}
 		icon := n.Data == "svg" && attr(n, "class") == "icon" // of the templates: a text cannot have a class
-		if !writesTimes(n) && !runsFrame(n) && !opensTree(n) && !searches(n) && !icon && slices.Contains([]string{"script", "iframe", "object", "embed", "base", "style", "svg", "math"}, n.Data) {
+		if !writesTimes(n) && !runsFrame(n) && beside(n) == "" && !icon && slices.Contains([]string{"script", "iframe", "object", "embed", "base", "style", "svg", "math"}, n.Data) {
 			return n.Data
 		}
 		for _, a := range n.Attr {

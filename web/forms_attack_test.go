@@ -21,7 +21,7 @@ var openForms = []string{
 // themselves.
 var ownForms = []string{
 	"/account/grants/revoke", "/account/identities/unlink", "/account/keys", "/account/link/github", "/account/link/oidc", "/account/passkeys/begin", "/account/passkeys/finish",
-	"/account/passkeys/remove", "/account/sessions/end", "/account/sessions/end-others", "/library/add", "/library/add/preview", "/library/add/upload", "/library/sync/{source}", "/oauth/authorize", "/spaces", "/start/dismiss", "/start/local", "/start/skip", "/theme",
+	"/account/passkeys/remove", "/account/sessions/end", "/account/sessions/end-others", "/library/add", "/library/add/preview", "/library/add/upload", "/library/sync/{source}", "/oauth/authorize", "/share", "/spaces", "/start/dismiss", "/start/local", "/start/skip", "/theme",
 }
 
 // Forms of a space that editors may not send either, and those that readers may: they

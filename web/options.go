@@ -61,6 +61,15 @@ type CalledAs struct {
 	At   time.Time
 }
 
+// RefusedRequest is the last request that the server refused to a client.
+type RefusedRequest struct {
+	Name   string    `json:"name"` // the client gave it to itself; it may be empty
+	Asked  string    `json:"asked"`
+	Status int       `json:"status"`
+	Why    string    `json:"why"` // it may be empty
+	At     time.Time `json:"-"`
+}
+
 // Options configure the pages.
 type Options struct {
 	// Issuer is the origin of the pages, such as https://example.com; required. MCPURL is
@@ -110,6 +119,10 @@ type Options struct {
 	// Called returns the names, as "name/version", of the clients that used a grant
 	// recently, the latest first; nil means that none are known.
 	Called func(space.GrantID) []CalledAs
+
+	// Refused returns the last requests of clients that the server refused, the latest first:
+	// those from a network address, or all; nil means that none are known.
+	Refused func(address string, all bool) []RefusedRequest
 
 	// InviteLifetime and LinkLifetime are the lifetimes of invitations and sign-in links;
 	// 0 means the default.

@@ -90,6 +90,7 @@ func (s *Site) CanWrite(v *Visit) error {
 // routes adds the pages of this package.
 func (s *Site) routes() {
 	s.mux.HandleFunc("GET /static/{name}", s.static)
+	s.mux.HandleFunc("GET /manifest.webmanifest", s.showManifest)
 	s.Handle("/", LimitPage, Anyone, func(*Visit) error { return ErrNoPage })
 	s.Handle("GET /invited", LimitPage, SignedIn, s.showInvited)
 	s.Handle("POST /theme", LimitPage, SignedIn, s.chooseTheme)

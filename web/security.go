@@ -18,7 +18,7 @@ const MaxFormBytes = 64 << 10
 
 // Parts of content security policies.
 const (
-	policyBase = "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'"
+	policyBase = "default-src 'none'; style-src 'self'; img-src 'self' data:; manifest-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 	// policyScript is for pages with the script, which posts the response of a passkey.
 	policyScript = "; script-src 'self'; connect-src 'self'"
 	formsHere    = "'self'"

@@ -67,6 +67,9 @@ func New(o Options) (*Site, error) {
 	if o.Called == nil {
 		o.Called = func(space.GrantID) []CalledAs { return nil }
 	}
+	if o.Refused == nil {
+		o.Refused = func(string, bool) []RefusedRequest { return nil }
+	}
 	if o.Live == nil {
 		o.Live = NewLive(LiveOptions{})
 	}

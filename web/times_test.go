@@ -25,10 +25,12 @@ var (
 	shellJS  = regexp.MustCompile(`^/static/shell\.js\?[0-9a-f]+$`)
 	jumpAt   = regexp.MustCompile(` data-jump="(/spaces/[^"/]+/jump)"`)
 	theFrame = regexp.MustCompile(`script-src(?: ` + regexp.QuoteMeta(issuer) + `/static/(?:browse|search|time|shell)\.js)+(?:; connect-src(?: ` + regexp.QuoteMeta(issuer) + `/spaces/[^/ ]+/(?:tree/|search))?(?: ` + regexp.QuoteMeta(issuer) + `/spaces/[^/ ]+/jump)?)?`)
-	treeJS   = regexp.MustCompile(`^/static/browse\.js\?[0-9a-f]+$`)
-	treeAt   = regexp.MustCompile(` data-load="(/spaces/[^"/]+/tree/)"`)
-	searchJS = regexp.MustCompile(`^/static/search\.js\?[0-9a-f]+$`)
-	searchAt = regexp.MustCompile(` id="search" method="get" action="(/spaces/[^"/]+/search)"`)
+	// Scripts beside the text of others, each with the address that it asks.
+	besideJS = regexp.MustCompile(`^(/static/(?:browse|search)\.js)\?[0-9a-f]+$`)
+	asked    = map[string]*regexp.Regexp{
+		"/static/browse.js": regexp.MustCompile(` data-load="(/spaces/[^"/]+/tree/)"`),
+		"/static/search.js": regexp.MustCompile(` id="search" method="get" action="(/spaces/[^"/]+/search)"`),
+	}
 )
 
 // writesTimes reports whether an element is the script that converts times.
@@ -41,14 +43,13 @@ func runsFrame(n *html.Node) bool {
 	return n.Data == "script" && n.FirstChild == nil && shellJS.MatchString(attr(n, "src"))
 }
 
-// opensTree reports whether an element is the script of the tree of files.
-func opensTree(n *html.Node) bool {
-	return n.Data == "script" && n.FirstChild == nil && treeJS.MatchString(attr(n, "src"))
-}
-
-// searches reports whether an element is the script of the search page.
-func searches(n *html.Node) bool {
-	return n.Data == "script" && n.FirstChild == nil && searchJS.MatchString(attr(n, "src"))
+// beside returns the address of an element that is a script beside the text of others, such as the
+// script of the tree of files, and "" for other elements.
+func beside(n *html.Node) string {
+	if m := besideJS.FindStringSubmatch(attr(n, "src")); m != nil && n.Data == "script" && n.FirstChild == nil {
+		return m[1]
+	}
+	return ""
 }
 
 func attr(n *html.Node, key string) string {
@@ -102,13 +103,14 @@ func timesOf(t *testing.T, who, page string) (out []*html.Node) {
 }
 
 // checkScripts compares the scripts of a page with its policy. If the page only has the
-// scripts for times, for the frame, for the tree and for the search, nothing else runs, and
-// they reach only the names of files and the search of the space.
+// scripts for times, for the frame, and for the tree or the search, nothing else runs, and they
+// reach only names of files and results of searches.
 func checkScripts(t *testing.T, who string, a answer) {
 	t.Helper()
 	root, err := html.Parse(strings.NewReader(a.body))
 	must(t, err)
-	var times, frame, tree, search, others bool
+	var times, frame, others bool
+	var script string
 	for n := range root.Descendants() {
 		if n.Data != "script" || n.Type != html.ElementNode {
 			continue
@@ -118,10 +120,8 @@ func checkScripts(t *testing.T, who string, a answer) {
 			times = true
 		case runsFrame(n):
 			frame = true
-		case opensTree(n):
-			tree = true
-		case searches(n):
-			search = true
+		case beside(n) != "":
+			script = beside(n)
 		default:
 			others = true
 		}
@@ -133,13 +133,11 @@ func checkScripts(t *testing.T, who string, a answer) {
 	case times || frame:
 		want = "script-src"
 		var reach string
-		if m := treeAt.FindStringSubmatch(a.body); tree && m != nil {
-			want += " " + issuer + "/static/browse.js"
-			reach += " " + issuer + m[1]
-		}
-		if m := searchAt.FindStringSubmatch(a.body); search && m != nil {
-			want += " " + issuer + "/static/search.js"
-			reach += " " + issuer + m[1]
+		if script != "" {
+			want += " " + issuer + script
+			if m := asked[script].FindStringSubmatch(a.body); m != nil {
+				reach += " " + issuer + m[1]
+			}
 		}
 		if times {
 			want += " " + issuer + "/static/time.js"
@@ -197,7 +195,7 @@ func TestTimesOfPages(t *testing.T) {
 	for path, want := range map[string]string{
 		"/account": "day whole", "/account/keys": "day", "/admin": "day", "/spaces": "whole",
 		a.in("activity"): "whole", a.in("reviews"): "whole", a.in("revert?commit=%s", c.ID): "whole", a.in("commits/%s", c.ID): "ago",
-		a.in("files/"): "ago", a.in("files/knowledge/plan.md"): "ago", a.in("history/"): "clock", "/spaces/" + string(a.space.ID) + "/members": "day",
+		a.in("files/"): "ago", a.in("files/knowledge/plan.md"): "ago", a.in("history/"): "clock", a.in("members"): "day",
 	} {
 		res := b.get(path)
 		if res.StatusCode != http.StatusOK {

@@ -70,7 +70,7 @@ func TestDatabaseHoldsNoSecret(t *testing.T) {
 		if _, err := w.SeenDelivery(t.Context(), "11111111-aaaa"); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.SetSetting(t.Context(), cli, "members_invite", "no"); err != nil {
+		if err := w.SetSetting(t.Context(), cli, "invite", "admins"); err != nil {
 			t.Fatal(err)
 		}
 		w.removed("gone")

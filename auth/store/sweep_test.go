@@ -93,6 +93,7 @@ func TestSweep(t *testing.T) {
 		must(nil, w.SetGitHubApp(t.Context(), ann.ID, "web", githubApp(7)))
 		must(nil, w.LinkRepository(t.Context(), ann.ID, "web", githubLink(ann, sp, 70)))
 		must(nil, w.AskForApproval(t.Context(), sp.ID, ann.ID))
+		must(nil, w.SetSetting(t.Context(), cli, "invite", "admins"))
 		must(w.SeenDelivery(t.Context(), "11111111-aaaa"))
 
 		must(nil, w.SetSetting(t.Context(), cli, "members_invite", "no"))

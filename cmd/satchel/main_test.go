@@ -110,13 +110,13 @@ func cmdServe(t *testing.T, ts *testscript.TestScript, neg bool, args []string) 
 
 	greeted := make(chan struct{})
 	go func() {
-		// The last line of the greeting is an empty one after a closing brace, or
-		// with --json the only one.
+		// The last line of the greeting is an empty one after how to stop, or with
+		// --json the only one.
 		lines, before := bufio.NewReader(out), ""
 		for done := false; ; {
 			line, err := lines.ReadString('\n')
 			s.stdout.WriteString(line)
-			if !done && (line == "\n" && before == "  }\n" && strings.Contains(s.stdout.String(), "Other clients with the key:") || strings.HasPrefix(line, `{"url"`)) {
+			if !done && (line == "\n" && strings.HasPrefix(before, "  Stop ") || strings.HasPrefix(line, `{"url"`)) {
 				done = true
 				close(greeted)
 			}
@@ -134,7 +134,7 @@ func cmdServe(t *testing.T, ts *testscript.TestScript, neg bool, args []string) 
 		ts.Fatalf("serve ended (%v): %s", err, s.stderr)
 	}
 	text := s.stdout.String()
-	url := regexp.MustCompile(`http://127\.0\.0\.1:\d+/mcp`).FindString(text)
+	url := strings.Replace(regexp.MustCompile(`http://(localhost|127\.0\.0\.1):\d+/mcp`).FindString(text), "localhost", "127.0.0.1", 1)
 	ts.Setenv(name+"_url", url)
 	ts.Setenv(name+"_base", strings.TrimSuffix(url, "/mcp"))
 	ts.Setenv(name+"_port", regexp.MustCompile(`:(\d+)/`).FindStringSubmatch(url)[1])
@@ -263,7 +263,7 @@ func cmdTool(ts *testscript.TestScript, neg bool, args []string) {
 // keys and directories.
 func cmdNormalise(ts *testscript.TestScript, neg bool, args []string) {
 	text := ts.ReadFile(args[0])
-	text = regexp.MustCompile(`127\.0\.0\.1:\d+`).ReplaceAllString(text, "127.0.0.1:PORT")
+	text = regexp.MustCompile(`(127\.0\.0\.1|localhost):\d+`).ReplaceAllString(text, "$1:PORT")
 	text = regexp.MustCompile(`satchel_[\w-]{32,}`).ReplaceAllString(text, "KEY")
 	text = strings.ReplaceAll(text, filepath.Join(filepath.SplitList(ts.Getenv("PATH"))[0], "satchel"), "/bin/satchel")
 	text = strings.ReplaceAll(text, ts.Getenv("WORK"), "/tmp/test")

@@ -39,13 +39,14 @@ func terminal(t *testing.T) (master, slave *os.File) {
 	return master, slave
 }
 
-// On a terminal the first key is shown, once, and kept nowhere.
-func TestTheFirstKeyOnATerminal(t *testing.T) {
+// On a terminal the first start shows a link that signs the admin in, once. No key is made, and
+// the log follows only with --verbose.
+func TestTheFirstStartOnATerminal(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
-	run := func() string {
+	run := func(flags ...string) string {
 		master, slave := terminal(t)
-		cmd := exec.Command("satchel", "serve", "--data", data, "--listen", "127.0.0.1:0")
-		cmd.Env, cmd.Stdout, cmd.Stderr = environment(t), slave, io.Discard
+		cmd := exec.Command("satchel", append([]string{"serve", "--data", data, "--listen", "127.0.0.1:0"}, flags...)...)
+		cmd.Env, cmd.Stdout, cmd.Stderr = environment(t), slave, slave
 		err := cmd.Start()
 		slave.Close()
 		if err != nil {
@@ -54,7 +55,7 @@ func TestTheFirstKeyOnATerminal(t *testing.T) {
 		defer cmd.Process.Kill()
 		var shown strings.Builder
 		b := make([]byte, 4096)
-		for !strings.Contains(shown.String(), "Other clients with the key:") {
+		for !strings.Contains(shown.String(), "  Stop ") {
 			n, err := master.Read(b)
 			shown.Write(b[:n])
 			if err != nil {
@@ -72,21 +73,26 @@ func TestTheFirstKeyOnATerminal(t *testing.T) {
 		return shown.String()
 	}
 	first := run()
-	key := strings.TrimSpace(regexp.MustCompile(`\ssatchel_[\w-]{49}\s`).FindString(first))
-	link := regexp.MustCompile(`http://localhost:\d+/signin/link/satchel_ll_[\w-]{49}\s`).FindString(first)
-	if key == "" || link == "" || !strings.Contains(first, "shown this once:") {
+	link := regexp.MustCompile(`http://localhost:\d+/signin/link/(satchel_ll_[\w-]{49})\s`).FindStringSubmatch(first)
+	if link == nil || !regexp.MustCompile(`http://localhost:\d+/mcp\s`).MatchString(first) || !strings.Contains(first, data) {
 		t.Fatalf("the first start shows %s", first)
 	}
-	if again := run(); strings.Contains(again, "satchel_") || !strings.Contains(again, "To make an API key") || !strings.Contains(again, "login-link") {
-		t.Errorf("the second start shows %s", again)
+	if strings.Contains(first, "level=INFO") {
+		t.Errorf("the log follows the block: %s", first)
+	}
+	if again := run("--verbose"); strings.Contains(again, "satchel_") || !strings.Contains(again, "login-link") || !strings.Contains(again, "level=INFO") {
+		t.Errorf("the second start, with --verbose, shows %s", again)
+	}
+	if _, err := os.Stat(filepath.Join(data, "admin-key")); !os.IsNotExist(err) {
+		t.Errorf("there is a file for a key: %v", err)
 	}
 	err := filepath.WalkDir(data, func(path string, d os.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
 		b, err := os.ReadFile(path)
-		if bytes.Contains(b, []byte(key)) {
-			t.Errorf("%s has the key", path)
+		if bytes.Contains(b, []byte(link[1])) {
+			t.Errorf("%s has the link", path)
 		}
 		return err
 	})

@@ -63,7 +63,7 @@ var only = map[string][]string{
 	"github.com/mark3labs/mcp-go":              {"mcp", "cmd/satchel-bench"},
 	"github.com/go-git/go-git":                 {"gitstore"},
 	"gvisor.dev/gvisor":                        {"sandbox/gvisor/child"},
-	"gorm.io":                                  {"internal/database", "auth/store", "gitstore/remotes", "gitstore/secretscan", "gitstore/reviews", "gitstore/sources", "internal/usage"},
+	"gorm.io":                                  {"internal/database", "internal/usage", "auth/store", "gitstore/remotes", "gitstore/secretscan", "gitstore/reviews", "gitstore/sources"},
 	"github.com/coreos/go-oidc":                {"auth/oidc"},
 	"github.com/golang-jwt/jwt":                {"auth/oidc"},
 	"github.com/go-webauthn/webauthn":          {"auth/passkey"},

@@ -169,18 +169,22 @@ func (s *Server) openIssuer() (err error) {
 	return err
 }
 
+// addressOf returns the network address of the sender of a request, or "" if it is unknown.
+func (s *Server) addressOf(r *http.Request) string {
+	if a := s.addresses.Of(r); a.IsValid() {
+		return a.String()
+	}
+	return ""
+}
+
 func (s *Server) openPages() error {
 	a := s.Config.Auth
 	o := web.Options{
-		Issuer: s.issuer, MCPURL: s.URL(), Accounts: s.Accounts, OAuth: s.oauth, Service: s.Service,
-		Limit: s.front.allow,
-		Address: func(r *http.Request) string {
-			if a := s.addresses.Of(r); a.IsValid() {
-				return a.String()
-			}
-			return ""
-		},
+		Issuer: s.issuer, MCPURL: s.resource(), Accounts: s.Accounts, OAuth: s.oauth, Service: s.Service,
+		Limit:   s.front.allow,
+		Address: s.addressOf,
 		Called:  s.signals.called.of,
+		Refused: s.signals.refused.of,
 		Logger:  s.Log.With("part", "web"),
 		Version: s.version,
 	}

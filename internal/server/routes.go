@@ -12,7 +12,9 @@ import (
 // routes are the handlers of the public address.
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/mcp", s.mcp)
+	// What clients ask for when they connect. If they fail, the pages say why.
+	watched := func(next http.Handler) http.Handler { return s.signals.refused.watch(s.addressOf, next) }
+	mux.Handle("/mcp", watched(s.mcp))
 	metadata := s.named(s.resourceMetadata())
 	mux.Handle("/.well-known/oauth-protected-resource", metadata)
 	mux.Handle("/.well-known/oauth-protected-resource/mcp", metadata)
@@ -20,8 +22,8 @@ func (s *Server) routes() http.Handler {
 		h := s.named(s.oauth.Handler())
 		mux.Handle("/.well-known/oauth-authorization-server", h)
 		mux.Handle("/.well-known/oauth-authorization-server/mcp", h)
-		mux.Handle("/oauth/token", h)
-		mux.Handle("/oauth/register", h)
+		mux.Handle("/oauth/token", watched(h))
+		mux.Handle("/oauth/register", watched(h))
 		mux.Handle("/oauth/revoke", h)
 	}
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {

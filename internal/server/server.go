@@ -199,6 +199,9 @@ func (s *Server) Exposed() bool {
 // Local reports whether only this machine can reach the server.
 func (s *Server) Local() bool { return len(s.local) > 0 }
 
+// PagesURL returns the URL of people's pages. The MCP endpoint is below it, too.
+func (s *Server) PagesURL() string { return s.issuer }
+
 // URL returns the MCP endpoint for clients.
 func (s *Server) URL() string { return s.base + "/mcp" }
 

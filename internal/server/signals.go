@@ -28,13 +28,14 @@ type signals struct {
 	synced  func(space.SyncRun)
 	called  *called
 	usage   *usage.Counter // nil until the database is open
+	refused *refused
 	// limited counts requests without a key from addresses over the rate limit.
 	limited telemetry.Counter
 }
 
 func newSignals(version string, log *slog.Logger) *signals {
 	m := telemetry.NewMetrics(version)
-	g := &signals{log: log, metrics: m, http: telemetry.NewHTTP(m, log), called: newCalled(time.Now)}
+	g := &signals{log: log, metrics: m, http: telemetry.NewHTTP(m, log), called: newCalled(time.Now), refused: newRefused(time.Now)}
 
 	g.limited = m.Counter("auth_limited_total", "Requests without a key that were refused because their address asked too often.", "what")
 	calls := m.Histogram("mcp_request_duration_seconds", "MCP requests by method, tool and outcome.", telemetry.LatencyBuckets(), "method", "tool", "outcome")

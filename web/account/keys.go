@@ -15,6 +15,8 @@ type keysPage struct {
 	Spaces    []service.View
 	Lifetimes []int // in days
 	API       string
+	Write     bool   // the new key may change files
+	Name      string // of the new key, as typed
 }
 
 // showKeys handles GET /account/keys.
@@ -28,7 +30,10 @@ func (s *pages) keys(v *web.Visit, status int, problem, field string) error {
 	}
 	grants = slices.DeleteFunc(grants, func(g service.Grant) bool { return g.Kind != "key" })
 	slices.SortStableFunc(grants, func(a, b service.Grant) int { return latest(b).Compare(latest(a)) })
-	body := keysPage{Lifetimes: keyDays(), API: s.URL("/api")}
+	body := keysPage{
+		Lifetimes: keyDays(), API: s.URL("/api"), Name: web.Shorten(v.R.PostFormValue("name"), 100),
+		Write: v.R.URL.Query().Get("write") == "1" || v.R.PostFormValue("write") == "1",
+	}
 	body.Keys, body.More = web.PartOf(v.R, grants)
 	if body.Spaces, err = s.Spaces(v); err != nil {
 		return err

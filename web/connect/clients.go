@@ -93,7 +93,7 @@ func desktopOf(command []string) string {
 func (s *pages) clients() []client {
 	mcp := s.MCPURL
 	all := []client{
-		{Slug: "claude-code", Name: "Claude Code", About: "one command in a terminal"},
+		{Slug: "claude-code", Name: "Claude Code", About: "one command in a terminal, with a plugin"},
 		{Slug: "claude", Name: "Claude on the web", About: "a custom connector in the settings", Public: true},
 		{Slug: "claude-desktop", Name: "Claude Desktop", About: "the same connector, or a local one",
 			Snippet: snippet(map[string]any{"mcpServers": map[string]any{integrations.ServerName: map[string]any{"command": "satchel", "args": []string{"stdio", "--url", mcp}, "env": map[string]string{"SATCHEL_TOKEN": "YOUR_KEY"}}}})},
@@ -107,7 +107,7 @@ func (s *pages) clients() []client {
 		{Slug: "copilot-cli", Name: "Copilot CLI", About: "one command in a terminal"},
 		{Slug: "mcp-remote", Name: "A client of local servers", About: "through the program mcp-remote",
 			Snippet: snippet(map[string]any{"mcpServers": map[string]any{integrations.ServerName: map[string]any{"command": "npx", "args": []string{"-y", "mcp-remote", mcp}}}})},
-		{Slug: "code", Name: "Your own agent", About: "TypeScript, LangChain, the AI SDK, Python", Samples: samples(mcp, s.URL("/api/sandbox/search"))},
+		{Slug: "code", Name: "Your own agent", About: "TypeScript, LangChain, the AI SDK, Python", Samples: samples(mcp, s.URL("/api"))},
 		{Slug: "other", Name: "Any other client", About: "that speaks MCP and signs in by OAuth",
 			Snippet: snippet(map[string]any{"mcpServers": map[string]any{integrations.ServerName: map[string]any{"type": "http", "url": mcp}}})},
 		{Slug: "key", Name: "Any other, with a key", About: "for programs that cannot sign in",

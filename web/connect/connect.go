@@ -69,6 +69,7 @@ type waiting struct {
 	Ticked  bool   // the client that the page is about has called
 	Called  bool   // any client has called
 	Again   string // address that reloads the page
+	Refused []web.RefusedRequest
 }
 
 // arrival is a client that connected or called.
@@ -144,6 +145,7 @@ func (s *pages) awaited(v *web.Visit, client string) (w waiting, err error) {
 	if w.Arrived, err = s.arrived(v, since, client); err != nil {
 		return w, err
 	}
+	w.Refused = s.refusedSince(v, since)
 	for _, a := range w.Arrived {
 		w.Called = w.Called || a.Called
 		w.Ticked = w.Ticked || a.Called && !a.Other
@@ -223,6 +225,16 @@ func (s *pages) arrived(v *web.Visit, since time.Time, client string) ([]arrival
 	return out[:min(len(out), maxArrivals)], nil
 }
 
+// maxRefusals limits the list of refused requests.
+const maxRefusals = 5
+
+// refusedSince returns the requests from the visitor's address that were refused since a time; an
+// admin gets those from everywhere, because clients such as Claude on the web run elsewhere.
+func (s *pages) refusedSince(v *web.Visit, since time.Time) []web.RefusedRequest {
+	out := slices.DeleteFunc(s.Refused(s.Address(v.R), v.User.Admin), func(r web.RefusedRequest) bool { return r.At.Before(since) })
+	return out[:min(len(out), maxRefusals)]
+}
+
 // connectStatus is GET /connect/status, which the script polls.
 func (s *pages) connectStatus(v *web.Visit) error {
 	since, ok := sinceOf(v.R)
@@ -233,6 +245,6 @@ func (s *pages) connectStatus(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	s.JSON(v, http.StatusOK, map[string]any{"clients": list})
+	s.JSON(v, http.StatusOK, map[string]any{"clients": list, "refused": s.refusedSince(v, since)})
 	return nil
 }

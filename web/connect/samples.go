@@ -12,9 +12,9 @@ type sample struct {
 // Lines returns how many lines the program has.
 func (s sample) Lines() int { return strings.Count(s.Code, "\n") }
 
-// samples returns the programs for an MCP address and the address of the search.
-func samples(mcp, search string) []sample {
-	fill := strings.NewReplacer("{MCP}", mcp, "{SEARCH}", search)
+// samples returns the programs for an MCP address and the address of the REST API. Each saves a fact.
+func samples(mcp, api string) []sample {
+	fill := strings.NewReplacer("{MCP}", mcp, "{API}", api)
 	all := []sample{
 		{"ai-sdk", "AI SDK", "npm install ai @ai-sdk/mcp", sampleAISDK},
 		{"typescript", "TypeScript SDK", "npm install @modelcontextprotocol/sdk", sampleTypeScript},
@@ -37,7 +37,9 @@ const client = await createMCPClient({
   },
 })
 const tools = await client.tools() // for generateText({ model, tools, … })
-console.log(Object.keys(tools))
+const fact = { type: 'preference', key: 'tea', value: 'Drinks green tea' }
+const options = { toolCallId: '1', messages: [] }
+console.log(await tools.remember.execute({ facts: [fact] }, options))
 await client.close()
 `
 
@@ -48,6 +50,8 @@ const client = new Client({ name: 'my-agent', version: '1.0.0' })
 await client.connect(new StreamableHTTPClientTransport(new URL('{MCP}'), {
   requestInit: { headers: { Authorization: ` + "`Bearer ${process.env.SATCHEL_TOKEN}`" + ` } },
 }))
+const fact = { type: 'preference', key: 'tea', value: 'Drinks green tea' }
+await client.callTool({ name: 'remember', arguments: { facts: [fact] } })
 const answer = await client.callTool({ name: 'instructions', arguments: {} })
 console.log(answer.content[0].text)
 await client.close()
@@ -63,17 +67,22 @@ const client = new MultiServerMCPClient({
   },
 })
 const tools = await client.getTools() // for createAgent({ model, tools })
-console.log(tools.map((tool) => tool.name))
+const fact = { type: 'preference', key: 'tea', value: 'Drinks green tea' }
+console.log(await tools.find((tool) => tool.name === 'remember').invoke({ facts: [fact] }))
 await client.close()
 `
 
 const samplePython = `import json, os, urllib.request
 
-request = urllib.request.Request(
-    "{SEARCH}",
-    data=json.dumps({"query": "tea"}).encode(),
-    headers={"Authorization": "Bearer " + os.environ["SATCHEL_TOKEN"], "Content-Type": "application/json"},
-)
-for page in json.load(urllib.request.urlopen(request))["results"]:
+def call(method, path, body):
+    request = urllib.request.Request(
+        "{API}" + path, json.dumps(body).encode(), method=method,
+        headers={"Authorization": "Bearer " + os.environ["SATCHEL_TOKEN"], "Content-Type": "application/json"},
+    )
+    return json.load(urllib.request.urlopen(request))
+
+fact = {"type": "preference", "key": "tea", "value": "Drinks green tea", "explicit": True}
+print(call("PUT", "/memory", {"facts": [fact]}))
+for page in call("POST", "/sandbox/search", {"query": "tea"})["results"]:
     print(page["path"], page["title"])
 `

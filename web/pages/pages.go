@@ -13,6 +13,7 @@ import (
 	"satchel/web/memory"
 	"satchel/web/remote"
 	"satchel/web/review"
+	"satchel/web/share"
 	"satchel/web/signin"
 	"satchel/web/spaces"
 )
@@ -32,6 +33,7 @@ func New(o web.Options) (*web.Site, error) {
 		memory.Register,
 		history.Register,
 		review.Register,
+		share.Register,
 		github.Register,
 		remote.Register,
 		spaces.Register,

@@ -63,6 +63,20 @@
     if (live) live.hidden = ticked;
   }
 
+  // What the server refused meanwhile, for somebody whose client does not arrive.
+  function refuse(list) {
+    const box = waits.querySelector('[data-refused]');
+    box.hidden = ticked || list.length === 0;
+    box.querySelector('[data-refused-list]').replaceChildren(...list.map((r) => {
+      const li = element('li');
+      const name = element('strong');
+      name.append(element('bdi', r.name || 'A client without a name'));
+      li.append(name, ' asked ', element('code', r.asked), ` and got ${r.status}`, r.why ? ': ' : '.');
+      if (r.why) li.append(element('bdi', r.why));
+      return li;
+    }));
+  }
+
   async function look() {
     if (ticked && waits.dataset.client) return;
     if (Date.now() > until || failed > 5) {
@@ -75,7 +89,9 @@
       try {
         const answer = await fetch(address, { credentials: 'same-origin', redirect: 'error', headers: { Accept: 'application/json' } });
         if (!answer.ok) throw new Error(answer.status);
-        show((await answer.json()).clients);
+        const now = await answer.json();
+        show(now.clients);
+        refuse(now.refused || []);
         failed = 0;
       } catch {
         failed++;

@@ -32,8 +32,14 @@
   const dialog = make('dialog', { class: 'palette', 'aria-label': 'Search or jump to' }, input, list, status);
   document.body.append(dialog);
 
+  // The mark of a space is a letter, which is no part of its name.
+  const textOf = (a) => {
+    const copy = a.cloneNode(true);
+    for (const e of copy.querySelectorAll('[aria-hidden="true"]')) e.remove();
+    return copy.textContent.trim().replace(/\s+/g, ' ');
+  };
   const places = [...side.querySelectorAll('nav a, #nav-person a, #nav-spaces a')].map((a) => ({
-    name: a.textContent.trim().replace(/\s+/g, ' '), url: a.href, icon: a.querySelector('svg'), hint: a.closest('#nav-spaces') ? 'Space' : 'Page',
+    name: textOf(a), url: a.href, icon: a.querySelector('svg'), hint: a.closest('#nav-spaces') ? 'Space' : 'Page',
   }));
   let shown = [];
   let at = 0;

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -35,10 +34,13 @@ func (c *call) serveCommand() *cobra.Command {
 	return c.command(&cobra.Command{Use: "serve", Args: cobra.NoArgs, Short: "run the server", Long: `
 Without a configuration the server keeps everything in the data directory, creates
 a first admin with a space and an API key, and serves MCP on 127.0.0.1:8080. It
-shuts down cleanly on SIGTERM and SIGINT. It reads the sources of the configuration
+shuts down cleanly on SIGTERM and SIGINT. On a terminal it logs only what is wrong,
+unless --verbose is given or log.level is debug. It reads the sources of the configuration
 file again when the file changes, and on SIGHUP unless it runs in a terminal.`}, func(fs *pflag.FlagSet) runner {
 		config.AddServerFlags(fs)
-		return c.serve
+		var verbose bool
+		fs.BoolVarP(&verbose, "verbose", "v", false, "log what the server does on a terminal, too")
+		return func(ctx context.Context, _ []string) error { return c.serve(ctx, verbose) }
 	})
 }
 
@@ -49,12 +51,16 @@ type served struct {
 	KeyFile string `json:"key_file,omitempty"`
 }
 
-func (c *call) serve(ctx context.Context, _ []string) error {
+func (c *call) serve(ctx context.Context, verbose bool) error {
 	cfg, err := c.load()
 	if err != nil {
 		return err
 	}
-	log, err := telemetry.NewLogger(telemetry.LogOptions{Writer: c.Stderr, Level: cfg.Log.Level, Format: cfg.Log.Format})
+	level := cfg.Log.Level
+	if c.Watched && !verbose && level == "info" {
+		level = "warn" // the log would bury the sign-in link
+	}
+	log, err := telemetry.NewLogger(telemetry.LogOptions{Writer: c.Stderr, Level: level, Format: cfg.Log.Format})
 	if err != nil {
 		return err
 	}
@@ -69,7 +75,7 @@ func (c *call) serve(ctx context.Context, _ []string) error {
 	case remote != nil:
 		return inUse(ctx, cfg, remote)
 	}
-	key, err := firstKey(ctx, c, s)
+	first, err := firstAccess(ctx, c, s)
 	if err != nil {
 		return errors.Join(err, s.Close(ctx))
 	}
@@ -77,7 +83,7 @@ func (c *call) serve(ctx context.Context, _ []string) error {
 		defer reloadOnHangup(s)()
 	}
 	return s.Serve(ctx, func() {
-		c.greet(s, key)
+		c.greet(s, first)
 	})
 }
 
@@ -122,40 +128,19 @@ func inUse(ctx context.Context, cfg *config.Config, other *admin.Remote) error {
 	return fault.New(fault.Conflict, "A server on %s is already running at %s. Stop it first, or name another directory with --data.", cfg.DataDir, info.URL)
 }
 
-// clientKey is the API key that the greeting speaks of.
-type clientKey struct {
-	secret string // shown this once; empty if the key is in file
-	file   string // holds it; empty if there is none
-	link   string // signs the first admin in, once; empty if no terminal shows it
+// access is how the first admin gets in.
+type access struct {
+	file string // holds their API key; empty if there is none
+	link string // signs them in, once; empty if no terminal shows it
 }
 
-// inShell is how a shell command says the key.
-func (k clientKey) inShell() string {
-	switch {
-	case k.secret != "":
-		return k.secret
-	case k.file != "":
-		return "$(cat " + shellQuote(k.file) + ")"
-	}
-	return "YOUR_KEY"
-}
-
-// inJSON is how a configuration file says the key.
-func (k clientKey) inJSON() string {
-	if k.secret != "" {
-		return k.secret
-	}
-	return "YOUR_KEY"
-}
-
-// firstKey makes the first admin and their key where nobody was ever a user
-// here. The secret goes to a terminal, or else to a file that only the server's
-// owner can read.
-func firstKey(ctx context.Context, c *call, s *server.Server) (clientKey, error) {
+// firstAccess makes the first admin where nobody was ever a user here. A terminal shows a link
+// that signs them in. Elsewhere a file that only the server's owner can read gets an API key.
+func firstAccess(ctx context.Context, c *call, s *server.Server) (access, error) {
 	path := filepath.Join(s.Config.DataDir, keyFile)
 	u, made, err := s.Service.FirstUser(ctx, firstUser)
 	if err != nil {
-		return clientKey{}, err
+		return access{}, err
 	}
 	if !made {
 		// The file may be gone, and its key too.
@@ -166,20 +151,20 @@ func firstKey(ctx context.Context, c *call, s *server.Server) (clientKey, error)
 		if err != nil {
 			path = ""
 		}
-		return clientKey{file: path}, nil
-	}
-	t, err := s.Service.CreateKey(ctx, service.Operator(), service.CreateKeyInput{Space: service.SpaceRef{User: u.Name}, Scopes: []space.Scope{space.ScopeRead, space.ScopeWrite}, Name: "first key"})
-	if err != nil {
-		return clientKey{}, err
+		return access{file: path}, nil
 	}
 	if c.Terminal && !c.json {
 		l, err := s.Service.CreateLoginLink(ctx, service.Operator(), service.CreateLoginLinkInput{User: service.UserRef{ID: u.ID}})
-		return clientKey{secret: t.Secret, link: l.URL}, err
+		return access{link: l.URL}, err
+	}
+	t, err := s.Service.CreateKey(ctx, service.Operator(), service.CreateKeyInput{Space: service.SpaceRef{User: u.Name}, Scopes: []space.Scope{space.ScopeRead, space.ScopeWrite}, Name: "first key"})
+	if err != nil {
+		return access{}, err
 	}
 	if err := writeSecret(path, t.Secret); err != nil {
-		return clientKey{}, fmt.Errorf("write the first key: %w", err)
+		return access{}, fmt.Errorf("write the first key: %w", err)
 	}
-	return clientKey{file: path}, nil
+	return access{file: path}, nil
 }
 
 // writeSecret makes a file that only its owner can read; what is there already
@@ -196,62 +181,28 @@ func writeSecret(path, secret string) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// greet prints how to connect each kind of client.
-func (c *call) greet(s *server.Server, key clientKey) {
+// greet prints one block: how to sign in, what clients connect to, where the data is, and how
+// to stop. The pages explain the rest.
+func (c *call) greet(s *server.Server, first access) {
 	if c.json {
-		_ = c.answer(served{URL: s.URL(), Data: s.Config.DataDir, KeyFile: key.file}, nil)
+		_ = c.answer(served{URL: s.URL(), Data: s.Config.DataDir, KeyFile: first.file}, nil)
 		return
 	}
-	desktop := clientConfig(struct {
-		Command string   `json:"command"`
-		Args    []string `json:"args"`
-	}{c.Executable, []string{"stdio", "--data", s.Config.DataDir}})
-	other := clientConfig(struct {
-		Type    string            `json:"type"`
-		URL     string            `json:"url"`
-		Headers map[string]string `json:"headers"`
-	}{"http", s.URL(), map[string]string{"Authorization": "Bearer " + key.inJSON()}})
-	c.printf("\nSatchel serves MCP at %s\n", s.URL())
+	c.printf("\nSatchel is running.\n\n")
+	if first.link != "" {
+		c.printf("  Sign in      %s\n               (works once, within %s)\n", first.link, config.FormatDuration(service.DefaultLinkLifetime))
+	} else {
+		c.printf("  Pages        %s\n", s.PagesURL())
+		c.printf("  Sign in      run: %s login-link --data %s\n", shellQuote(c.Executable), shellQuote(s.Config.DataDir))
+	}
+	c.printf("  MCP address  %s/mcp\n", s.PagesURL())
+	if first.file != "" {
+		c.printf("  API key      in %s\n", first.file)
+	}
+	c.printf("  Data         %s\n  Stop         Ctrl+C\n\n", s.Config.DataDir)
 	if s.Exposed() {
-		c.printf("Other machines can reach it, and keys travel unencrypted. Use --domain NAME, or put TLS in front and set --public-url; in a network that you trust, --public-url http://ADDRESS:PORT.\n")
+		c.printf("Other machines can reach this server, and keys travel unencrypted. Use --domain NAME, or put TLS in front and set --public-url; in a network that you trust, --public-url http://ADDRESS:PORT.\n\n")
 	}
-	if key.link != "" {
-		c.printf("\nTo sign in as its admin, open this once, within %s:\n  %s\n", config.FormatDuration(service.DefaultLinkLifetime), key.link)
-	} else {
-		c.printf("\nTo sign in as its admin, open the link of:\n  %s login-link --data %s\n", shellQuote(c.Executable), shellQuote(s.Config.DataDir))
-	}
-	c.printf("\nClaude Code, which asks you to sign in:\n  claude mcp add --transport http --scope user satchel %s\n", s.URL())
-	if s.Local() {
-		c.printf("Other clients on this machine that sign in, such as Cursor and VS Code, take the URL\n  %s\n", s.URL())
-		c.printf("Claude on the web and ChatGPT reach only what the internet reaches: docs/https.md\n")
-	} else {
-		c.printf("Other clients that sign in (Claude, ChatGPT, Cursor, VS Code) take the URL\n  %s\n", s.URL())
-	}
-	switch {
-	case key.secret != "":
-		c.printf("\nAn API key for what cannot sign in, shown this once:\n  %s\n", key.secret)
-	case key.file != "":
-		c.printf("\nAn API key for what cannot sign in is in the file:\n  %s\n", key.file)
-	default:
-		c.printf("\nTo make an API key for what cannot sign in:\n  %s token create --data %s\n", shellQuote(c.Executable), shellQuote(s.Config.DataDir))
-	}
-	c.printf("\nClaude Code with the key:\n  claude mcp add --transport http --scope user satchel %s --header \"Authorization: Bearer %s\"\n", s.URL(), key.inShell())
-	c.printf("\nClaude Desktop, in claude_desktop_config.json:\n%s\n", indented(desktop))
-	c.printf("\nOther clients with the key:\n%s\n\n", indented(other))
-}
-
-// clientConfig is the form in which most clients configure a server.
-func clientConfig(server any) map[string]any {
-	return map[string]any{"mcpServers": map[string]any{"satchel": server}}
-}
-
-func indented(v any) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("  ", "  ")
-	_ = enc.Encode(v) // texts alone
-	return "  " + strings.TrimSpace(b.String())
 }
 
 // shellQuote makes s one word of a POSIX shell.
