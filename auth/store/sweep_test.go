@@ -96,7 +96,6 @@ func TestSweep(t *testing.T) {
 		must(nil, w.SetSetting(t.Context(), cli, "invite", "admins"))
 		must(w.SeenDelivery(t.Context(), "11111111-aaaa"))
 
-		must(nil, w.SetSetting(t.Context(), cli, "members_invite", "no"))
 		w.removed("gone")
 		w.deleted(ann)
 
