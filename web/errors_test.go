@@ -35,7 +35,7 @@ func TestInternalError(t *testing.T) {
 		t.Errorf("the log: %s", log.String())
 	}
 	must(t, w.db.Close())
-	for _, path := range []string{link, "/account", "/admin", "/spaces/" + string(w.space.ID) + "/members"} {
+	for _, path := range []string{link, "/account", "/admin", "/spaces/" + string(w.space.ID)} {
 		a := b.get(path)
 		want(t, path, a, http.StatusServiceUnavailable)
 		checkPage(t, path, a)
