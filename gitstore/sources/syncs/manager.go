@@ -84,17 +84,7 @@ func (m *Manager) Load(ctx context.Context) error {
 func (m *Manager) Start() {
 	m.removeStages()
 	m.endOrphans()
-	m.mu.Lock()
-	some := len(m.entries) > 0
-	m.mu.Unlock()
-	m.work.Go(func() {
-		if some {
-			if _, err := m.open(); err != nil {
-				m.o.Logger.Error("open the workflow engine", "error", err)
-			}
-		}
-		m.schedule()
-	})
+	m.work.Go(m.schedule)
 }
 
 // removeStages removes the files of runs that have ended.
@@ -218,6 +208,7 @@ func (m *Manager) enter(j job) (r *run, row syncRow, ok bool) {
 	if e == nil || e.run == nil || e.run.Run != j.Run {
 		return nil, syncRow{}, false
 	}
+	e.run.Uploaded = j.Uploaded // which the row of an interrupted run does not have
 	return e.run, e.row, true
 }
 

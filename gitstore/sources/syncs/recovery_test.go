@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -32,6 +33,7 @@ type place struct {
 	server *remotetest.Server
 	store  func(syncs.Store) syncs.Store // if not nil
 	screen func(*gitstore.Options)
+	logger *slog.Logger // if not nil
 }
 
 func newPlace(t *testing.T) *place {
@@ -48,6 +50,7 @@ func (p *place) within(do func(b *bench)) {
 	p.t.Helper()
 	w, err := openWorld(p.t.Context(), p.dir, "sqlite:"+filepath.Join(p.dir, "x.db"), "sqlite:"+p.workflows(), p.git, func(o *syncs.Options) {
 		o.Now = func() time.Time { return time.Now().Add(time.Duration(p.now.Load())) }
+		o.Logger = p.logger
 		if p.store != nil {
 			o.Store = p.store(o.Store)
 		}
@@ -150,6 +153,35 @@ func TestInterruptedSyncsEndAfterTheNextStart(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The database of running syncs cannot be opened at the start. The server tries again, and continues the
+// interrupted sync.
+func TestInterruptedSyncsWaitForTheirDatabase(t *testing.T) {
+	p := newPlace(t)
+	p.server.Push("docs", "main", pages(3, "one"))
+	p.within(func(b *bench) {
+		b.add()
+		b.sync()
+		p.server.Push("docs", "main", pages(4, "two"))
+		asked := stall(p.server)
+		must(t, b.Begin(b.ctx, "handbook", false, false))
+		testenv.Receive(t, "a fetch", asked)
+	})
+	p.server.Inject(nil)
+	file := p.workflows()
+	must(t, os.Rename(file, file+".kept"))
+	must(t, os.MkdirAll(filepath.Join(file, "no database"), 0o700)) // which cannot be removed as a file
+	failed := make(chan struct{}, 1000)
+	p.logger = slog.New(slog.NewTextHandler(writerFunc(func([]byte) { failed <- struct{}{} }), &slog.HandlerOptions{Level: slog.LevelError}))
+	p.within(func(b *bench) {
+		b.Start()
+		testenv.Receive(t, "a failed try", failed)
+		testenv.Receive(t, "another failed try", failed)
+		must(t, os.RemoveAll(file))
+		must(t, os.Rename(file+".kept", file))
+		b.waitFor(pages(4, "two"))
+	})
 }
 
 // The database of running syncs is damaged while the server runs: the syncs fail, and the next ones

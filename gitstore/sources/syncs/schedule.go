@@ -24,9 +24,13 @@ func (m *Manager) rouse() {
 // idle is how long the schedule waits if no sync is due.
 const idle = time.Hour
 
+// maxReopen is the longest pause between two tries to continue the runs of an earlier process.
+const maxReopen = time.Minute
+
 func (m *Manager) schedule() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	reopen := m.o.Retry
 	for {
 		select {
 		case <-m.ctx.Done():
@@ -41,8 +45,25 @@ func (m *Manager) schedule() {
 				wait = time.Minute
 			}
 		}
+		if err := m.continueOthers(); err != nil && m.ctx.Err() == nil {
+			m.o.Logger.Error("continue the syncs of an earlier process", "error", err)
+			wait = min(wait, reopen)
+			reopen = min(2*reopen, maxReopen)
+		}
 		timer.Reset(wait)
 	}
+}
+
+// continueOthers opens the workflow engine if runs of an earlier process wait for it.
+func (m *Manager) continueOthers() error {
+	m.mu.Lock()
+	waiting := len(m.left) > 0
+	m.mu.Unlock()
+	if !waiting {
+		return nil
+	}
+	_, err := m.open()
+	return err
 }
 
 // due returns the sources whose sync is due, and lowers wait to the time of the next one.
