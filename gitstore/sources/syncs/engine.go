@@ -40,6 +40,8 @@ type run struct {
 	result  space.SyncRun
 	m       *Manager
 	at      space.SyncProgress // under Manager.mu
+	earlier bool               // an earlier process, or another server with this database, started it
+	entered bool               // this process runs it; under Manager.mu
 }
 
 var (

@@ -73,6 +73,7 @@ func (m *Manager) Load(ctx context.Context) error {
 	for _, l := range left {
 		if e := m.entries[l.SourceID]; e != nil && e.run == nil {
 			e.run = m.newRun(job{Run: l.ID, Source: l.SourceID, Reset: l.ResetAll, Confirm: l.Confirmed}, database.Time(l.Started))
+			e.run.earlier = true
 			m.left = append(m.left, e.run)
 		}
 	}
@@ -208,6 +209,7 @@ func (m *Manager) enter(j job) (r *run, row syncRow, ok bool) {
 	if e == nil || e.run == nil || e.run.Run != j.Run {
 		return nil, syncRow{}, false
 	}
+	e.run.entered = true
 	e.run.Uploaded = j.Uploaded // which the row of an interrupted run does not have
 	return e.run, e.row, true
 }

@@ -363,9 +363,11 @@ func TestTwoServersOnOneDatabase(t *testing.T) {
 		return st.Running == nil
 	})
 	must(t, other.close())
-	must(t, a.Cancel(a.ctx, "handbook"))
-	a.wantShown(pages(3, "one"))
-	if r := a.sync(); r.State != space.SyncReady {
+	// The engine gave the run to the other server, or again to this one.
+	if err := a.Cancel(a.ctx, "handbook"); err != nil && fault.CodeOf(err) != fault.Conflict {
+		t.Fatal(err)
+	}
+	if r := a.sync(); r.State != space.SyncReady && r.State != space.SyncUnchanged {
 		t.Errorf("%+v", r)
 	}
 	a.wantShown(pages(3, "two"))

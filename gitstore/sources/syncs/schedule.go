@@ -50,8 +50,52 @@ func (m *Manager) schedule() {
 			wait = min(wait, reopen)
 			reopen = min(2*reopen, maxReopen)
 		}
+		if m.adopt() {
+			wait = min(wait, 10*m.o.Retry)
+		}
 		timer.Reset(wait)
 	}
+}
+
+// adopt ends the runs of earlier processes that another server with the same database has ended, and
+// reports whether some are left. The engine gives each run to one of the servers.
+func (m *Manager) adopt() (left bool) {
+	m.mu.Lock()
+	var runs []*run
+	for _, e := range m.entries {
+		if e.run != nil && e.run.earlier && !e.run.entered {
+			runs = append(runs, e.run)
+		}
+	}
+	m.mu.Unlock()
+	for _, r := range runs {
+		ended, err := m.ended(m.ctx, r)
+		if err != nil && m.ctx.Err() == nil {
+			m.o.Logger.Error("look whether another server has ended a sync", "source", r.Source, "error", err)
+		}
+		left = left || !ended
+	}
+	return left
+}
+
+// ended ends a run as the database says, and reports whether it has ended.
+func (m *Manager) ended(ctx context.Context, r *run) (bool, error) {
+	var row syncRow
+	var result runRow
+	err := m.o.DB.Read(ctx).Take(&result, "id = ?", r.Run).Error
+	if err != nil || result.Ended == 0 {
+		return false, err
+	}
+	if err := m.o.DB.Read(ctx).Take(&row, "source_id = ?", r.Source).Error; err != nil {
+		return false, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if e := m.entries[r.Source]; e != nil && e.run == r && !r.entered {
+		e.row, e.run, r.result = row, nil, result.run()
+		close(r.done)
+	}
+	return true, nil
 }
 
 // continueOthers opens the workflow engine if runs of an earlier process wait for it.
