@@ -294,6 +294,7 @@ describe('first use in Chromium', { skip: missing }, () => {
     admin.complaints.length = 0;
     await page.goto('/account');
     await page.locator('main a[href^="/spaces/"]').first().click();
+    await page.getByRole('link', { name: 'Members', exact: true }).click();
     await page.getByText('ben').first().waitFor();
     await judge(page, 'space');
     assert.equal((await rpc(s.mcp, shared, 'tools/list')).status, 200);

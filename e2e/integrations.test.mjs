@@ -143,7 +143,7 @@ describe('integrations', { concurrency: true, skip }, () => {
     const { run } = shell('codex');
     await run(await text('codex', 'command'));
     const [listed] = JSON.parse(await run('codex mcp list --json 2>/dev/null'));
-    assert.equal(listed.transport.url, s.mcp.replace('localhost', '127.0.0.1'));
+    assert.equal(listed.transport.url, s.mcp);
     assert.equal(listed.auth_status, 'o_auth');
     // The settings file has the same effect.
     const other = shell('codex-file');

@@ -76,11 +76,17 @@ function decorate(doc) {
   return out.finish();
 }
 
-// conflicts shows the marked places. A text that begins without marks has none to decide.
+// conflicts shows the marked places. A text that begins without marks has none to decide. An undo
+// of the last decision shows its place again.
 export function conflicts() {
+  let some = false;
   return StateField.define({
-    create: (state) => decorate(state.doc),
-    update: (value, tr) => (tr.docChanged && value.size > 0 ? decorate(tr.newDoc) : value),
+    create: (state) => {
+      const places = decorate(state.doc);
+      some = places.size > 0;
+      return places;
+    },
+    update: (value, tr) => (tr.docChanged && some ? decorate(tr.newDoc) : value),
     provide: (f) => EditorView.decorations.from(f),
   });
 }

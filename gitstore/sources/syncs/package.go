@@ -124,13 +124,11 @@ func readPackage(file string, content []byte) (name, version string) {
 }
 
 // versionForm is a version, such as v3, 4.x or release-1.2.3. What follows the numbers does not count.
-func versionForm() *regexp.Regexp {
-	return regexp.MustCompile(`^(?:v|version[-_]?|release[-_]?)?(\d{1,4}(?:\.(?:\d{1,4}|x)){0,3})(?:[-+.].*)?$`)
-}
+var versionForm = regexp.MustCompile(`^(?:v|version[-_]?|release[-_]?)?(\d{1,4}(?:\.(?:\d{1,4}|x)){0,3})(?:[-+.].*)?$`)
 
 // versionIn returns the version that a text is, in the form of the search index; "" if it is none.
 func versionIn(text string) string {
-	if m := versionForm().FindStringSubmatch(strings.ToLower(text)); m != nil && strings.Trim(m[1], "0.") != "" {
+	if m := versionForm.FindStringSubmatch(strings.ToLower(text)); m != nil && strings.Trim(m[1], "0.") != "" {
 		return m[1]
 	}
 	return ""

@@ -116,8 +116,13 @@ func (m *Manager) Store(ctx context.Context, id string, u *Upload) (space.SyncRu
 			return nil, err
 		}
 		files := u.list()
+		urls := map[string]bool{}
+		for _, f := range files {
+			urls[f.URL] = true
+		}
 		known = slices.DeleteFunc(known, func(f stagedFile) bool {
-			return slices.ContainsFunc(files, func(by stagedFile) bool { return by.Path == f.Path || by.URL == f.URL })
+			_, same := u.files[f.Path]
+			return same || urls[f.URL]
 		})
 		return append(known, files...), nil
 	})
