@@ -143,9 +143,9 @@ describe('activity in Chromium', { skip: missing }, () => {
       assert.equal(await page.locator('input[name="from"]:checked').count() + await page.locator('input[name="to"]:checked').count(), 2);
       await judge(page, `history-${timezoneId.slice(8)}`);
 
-      // A page that shows what somebody wrote runs this script and that of the frame.
+      // A page that shows what somebody wrote runs this script, that of the tree and that of the frame.
       const files = await page.goto(`${space}/files/knowledge/far.md`);
-      assert.match(files.headers()['content-security-policy'], /script-src [^ ;]+\/static\/time\.js [^ ;]+\/static\/shell\.js; connect-src [^ ;]+\/jump$/);
+      assert.match(files.headers()['content-security-policy'], /script-src [^ ;]+\/static\/browse\.js [^ ;]+\/static\/time\.js [^ ;]+\/static\/shell\.js; connect-src [^ ;]+\/tree\/ [^ ;]+\/jump$/);
       const [ago, title] = await page.locator('.last time').evaluate((e) => [e.textContent, e.title]);
       assert.match(ago, /^just now$|ago$/);
       assert.match(title, /^\d+ \S+ \d{4}, \d\d:\d\d \(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\)$/);

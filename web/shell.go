@@ -22,6 +22,7 @@ type shell struct {
 	Search, Jump       string // addresses of the search and of the names for the palette; "" without a space
 	Account            bool   // the page is about the account
 	Settings           []Link // the tabs of a space's settings; nil on other pages
+	Jumps              []Link // more places of the palette
 }
 
 type spaceLink struct {
@@ -74,7 +75,37 @@ func shellOf(v *Visit, p *Page, all []service.View, failing int) *shell {
 		sh.Spaces = append(sh.Spaces, spaceLink{all[i], "/spaces/" + string(all[i].ID) + page, p.Nav != nil && all[i].ID == p.Nav.ID})
 	}
 	sh.More = len(all) - len(sh.Spaces)
+	sh.Jumps = jumpsOf(p)
 	return sh
+}
+
+// jumpsOf returns the places that only the palette has.
+func jumpsOf(p *Page) (jumps []Link) {
+	add := func(name, url string) { jumps = append(jumps, Link{Name: name, URL: url}) }
+	if p.Nav != nil {
+		base := "/spaces/" + string(p.Nav.ID)
+		add("History", base+"/history/")
+		if p.Nav.Role != space.Reader {
+			add("Import", base+"/bring")
+		}
+		if p.Nav.Role == space.Owner {
+			add("Invite a person", base+"/members#invitations")
+			add("Publish a directory", base+"/publish")
+		}
+		add("Members", base+"/members")
+		add("Git remote", base+"/remote")
+		add("Export and download", base+"/export")
+	}
+	add("Add a source", "/library/add")
+	add("Keys", "/account#keys")
+	if p.Admin {
+		add("People", "/admin")
+		add("Access", "/admin/access")
+		add("Audit log", "/admin/audit")
+		add("Usage", "/admin/usage")
+		add("Health", "/admin/health")
+	}
+	return jumps
 }
 
 // settingsTabs returns the tabs of the settings of the page's space.

@@ -109,5 +109,8 @@ func Day(s string) string {
 	return s[:len(time.DateOnly)]
 }
 
+// Percent returns the confidence in percent.
+func (f Fact) Percent() float64 { return 100 * f.Sure }
+
 // Over reports whether the fact has expired by a day.
 func (f Fact) Over(today string) bool { return f.Expires != "" && f.Expires < today }

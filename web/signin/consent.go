@@ -81,7 +81,7 @@ func (s *pages) showConsent(v *web.Visit) error {
 func (s *pages) authorize(v *web.Visit) (*oauth.Request, error) {
 	q, err := url.ParseQuery(v.R.URL.RawQuery)
 	if err != nil {
-		return nil, &web.PageError{Status: http.StatusBadRequest, Title: "The application's request is wrong", Text: "Its address cannot be read."}
+		return nil, &web.PageError{Status: http.StatusBadRequest, Title: "The request of the client is wrong", Text: "Its address cannot be read."}
 	}
 	req, err := s.OAuth.Authorize(v.R.Context(), q)
 	var show *oauth.PageError
@@ -110,7 +110,7 @@ func (s *pages) askConsent(v *web.Visit, req *oauth.Request, status int, chosen 
 		return err
 	}
 	if len(spaces) == 0 {
-		return &web.PageError{Status: http.StatusForbidden, Title: "You have no space", Text: "There is no space that this application could access. Ask the operator of the server for a space."}
+		return &web.PageError{Status: http.StatusForbidden, Title: "You have no space", Text: "There is no space that this client could access. Ask the operator of the server for a space."}
 	}
 	body := consentPage{
 		Client: nameOf(req),
@@ -125,7 +125,7 @@ func (s *pages) askConsent(v *web.Visit, req *oauth.Request, status int, chosen 
 	body.AsksWrite = slices.Contains(req.Scopes, space.ScopeWrite)
 	body.CanWrite = body.AsksWrite && slices.ContainsFunc(body.Spaces, func(c spaceChoice) bool { return !c.ReadOnly() })
 	body.SomeRead = slices.ContainsFunc(body.Spaces, spaceChoice.ReadOnly)
-	p := web.Page{Title: "Connect an application", Bare: true, Body: body, Problem: problem, Field: "space"}
+	p := web.Page{Title: "Connect a client", Bare: true, Body: body, Problem: problem, Field: "space"}
 	if u, err := url.Parse(req.RedirectURI); err == nil {
 		p.FormsTo = web.FormSources(u)
 	}
@@ -178,7 +178,7 @@ func (s *pages) giveConsent(v *web.Visit) error {
 		scopes = append(scopes, scope)
 	}
 	if len(scopes) == 0 {
-		return s.askConsent(v, req, http.StatusBadRequest, id, "The application would get none of the access that it asks for. Choose another space, let it change files, or deny it.")
+		return s.askConsent(v, req, http.StatusBadRequest, id, "The client would get none of the access that it asks for. Choose another space, let it change files, or deny it.")
 	}
 	location, err := s.OAuth.Approve(v.R.Context(), v.User.ID, req, id, scopes)
 	if err != nil {

@@ -15,6 +15,10 @@
     d.open = false;
     d.querySelector('summary').focus();
   });
+  // The tab that is shown is visible, however many tabs are before it.
+  const tab = document.querySelector('.tabs [aria-current]');
+  const tabs = tab?.closest('.tabs');
+  if (tabs) tabs.scrollLeft = tab.offsetLeft - tabs.offsetLeft - (tabs.clientWidth - tab.offsetWidth) / 2;
   if (!link || !window.HTMLDialogElement) return;
 
   const make = (name, attributes, ...children) => {
@@ -38,7 +42,7 @@
     for (const e of copy.querySelectorAll('[aria-hidden="true"]')) e.remove();
     return copy.textContent.trim().replace(/\s+/g, ' ');
   };
-  const places = [...side.querySelectorAll('nav a, #nav-person a, #nav-spaces a')].map((a) => ({
+  const places = [...side.querySelectorAll('nav a, #nav-person a, #nav-spaces a, #nav-jumps a')].map((a) => ({
     name: textOf(a), url: a.href, icon: a.querySelector('svg'), hint: a.closest('#nav-spaces') ? 'Space' : 'Page',
   }));
   let shown = [];
