@@ -13,7 +13,8 @@ import (
 // FuzzMarkdown checks that a page contains only elements, attributes and addresses that
 // this package writes itself.
 func FuzzMarkdown(f *testing.F) {
-	for _, s := range []string{"# a\n\n[x](javascript:alert(1)) <b>x</b>", "<details>\n<summary>a</summary>\n\n- [ ] b\n\n</details>", "|a|\n|-|\n|<br>|", "![x](a.png \"t\")", "a[^1]\n\n[^1]: b", "---\na: 1\n---\n> <kbd>", "```html\n<a href=x>\n```", "<svg><style><b>", "[a]: //x\n[a]", "<http://a\">", "www.a.b/\"x"} {
+	for _, s := range []string{"# a\n\n[x](javascript:alert(1)) <b>x</b>", "<details>\n<summary>a</summary>\n\n- [ ] b\n\n</details>", "|a|\n|-|\n|<br>|", "![x](a.png \"t\")", "a[^1]\n\n[^1]: b", "---\na: 1\n---\n> <kbd>", "```html\n<a href=x>\n```", "<svg><style><b>", "[a]: //x\n[a]", "<http://a\">", "www.a.b/\"x",
+		"# files-a", "## Note fn", "# main\n# main", "<table><tr><td>\n\n|a|\n|-|\n\n</td></tr></table>"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, src string) {

@@ -95,8 +95,11 @@ func (w *writer) anchorOf(n *ast.Heading, text string) string {
 		delete(w.anchors, w.line)
 		return anchor
 	}
+	if reserved(anchor) {
+		anchor = "section-" + anchor
+	}
 	plain := anchor
-	for w.used[anchor] || reserved(anchor) {
+	for w.used[anchor] {
 		w.repeats[plain]++ // remembered, so that many equal headings take linear time
 		anchor = plain + "-" + strconv.Itoa(w.repeats[plain])
 	}
@@ -106,7 +109,11 @@ func (w *writer) anchorOf(n *ast.Heading, text string) string {
 
 // reserved reports whether the page around a document uses an id.
 func reserved(id string) bool {
-	return id == "main" || id == "problem" || strings.HasPrefix(id, "note-fn") || strings.HasPrefix(id, "files-")
+	switch id {
+	case "main", "problem", "text", "preview", "editing":
+		return true
+	}
+	return strings.HasPrefix(id, "note-fn") || strings.HasPrefix(id, "files-") || strings.HasPrefix(id, "nav-") || strings.HasPrefix(id, "palette-")
 }
 
 func pathFragment(anchor string) string { return strings.ReplaceAll(escapePath(anchor), "/", "%2F") }

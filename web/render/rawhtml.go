@@ -17,7 +17,9 @@ type piece struct {
 	tag  string
 	end  bool
 	pass bool // has its counterpart, or needs none
-	kind html.TokenType
+	// other is set for a part that is Markdown, and has no other field.
+	other bool
+	kind  html.TokenType
 	// html is what is written if the piece passes. For a start tag, close is what its end tag
 	// becomes.
 	html, close string
@@ -49,20 +51,34 @@ func spans(tag string) bool {
 	return false
 }
 
-// inside returns the elements of which one must be around an element. Otherwise the element
-// could end one of the page around the document. It returns nil for all other elements.
-func inside(tag string) []string {
+// fits reports whether an element may stand directly in another, which is empty for the document.
+// Browsers end elements early where these rules are broken. An end tag could then end an element of
+// the page around the document.
+func fits(tag, in string) bool {
 	switch tag {
 	case "summary":
-		return []string{"details"}
+		return in == "details"
 	case "li":
-		return []string{"ul", "ol"}
+		return in == "ul" || in == "ol"
 	case "dt", "dd":
-		return []string{"dl"}
-	case "caption", "thead", "tbody", "tfoot", "tr", "th", "td":
-		return []string{"table"}
+		return in == "dl"
+	case "caption", "thead", "tbody", "tfoot":
+		return in == "table"
+	case "tr":
+		return in == "table" || in == "thead" || in == "tbody" || in == "tfoot"
+	case "th", "td":
+		return in == "tr"
 	}
-	return nil
+	return !ofTable(in)
+}
+
+// ofTable reports whether an element has only parts of a table directly in it.
+func ofTable(tag string) bool {
+	switch tag {
+	case "table", "thead", "tbody", "tfoot", "tr":
+		return true
+	}
+	return false
 }
 
 // elementOf sets what is written for a tag that is allowed: its name and the attributes that
@@ -240,26 +256,35 @@ func pair(all []*piece, part []int) {
 		}
 	}
 	// Some elements are only allowed in others.
-	depth := map[string]int{}
+	var in []string    // the open elements that pass
 	var refused []bool // for each open element
-	for i, p := range all {
-		switch need := inside(p.tag); {
+	for _, p := range all {
+		switch {
+		case p.other && len(in) > 0 && ofTable(in[len(in)-1]):
+			for _, p := range all {
+				p.pass = void(p.tag)
+			}
+			return
 		case !p.pass || void(p.tag):
 		case !p.end:
-			no := need != nil && !slices.ContainsFunc(need, func(t string) bool { return depth[t] > 0 })
+			around := ""
+			if len(in) > 0 {
+				around = in[len(in)-1]
+			}
+			no := !fits(p.tag, around)
 			refused = append(refused, no)
 			if no {
-				all[i].pass = false
+				p.pass = false
 			} else {
-				depth[p.tag]++
+				in = append(in, p.tag)
 			}
 		default:
 			no := refused[len(refused)-1]
 			refused = refused[:len(refused)-1]
 			if no {
-				all[i].pass = false
+				p.pass = false
 			} else {
-				depth[p.tag]--
+				in = in[:len(in)-1]
 			}
 		}
 	}
@@ -286,6 +311,7 @@ func (w *writer) planRaw(root ast.Node) {
 				}
 				ps = w.cut(b)
 			default:
+				all, part = append(all, &piece{other: true}), append(part, len(part))
 				continue
 			}
 			w.raw[c] = ps

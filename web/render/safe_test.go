@@ -3,11 +3,14 @@ package render_test
 import (
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"golang.org/x/net/html"
+
+	"satchel/web/render"
 )
 
 // allowed lists the attributes that each element of a rendered document may have. The
@@ -124,5 +127,64 @@ func check(t *testing.T, out string) {
 	}
 	if err := balanced(out); err != nil {
 		t.Errorf("%v in %s", err, out)
+	}
+}
+
+// Attack: HTML that is balanced as a text, but in which a browser ends elements early, so that an end
+// tag ends an element of the page. Everything after it would look like a part of the page itself.
+func TestAttackLeavingTheDocument(t *testing.T) {
+	for name, src := range map[string]string{
+		"a table in a table":           "<div><table><div><table></table></div></table></div>",
+		"a table of Markdown":          "<table>\n\n|a|\n|-|\n\n</table>",
+		"a table of Markdown in a row": "<table><tr>\n\n|a|\n|-|\n\n</tr></table>",
+		"a cell in a cell":             "<table><tr><td><div><td></td></div></td></tr></table>",
+		"a row in a cell":              "<table><tr><td><div><tr></tr></div></td></tr></table>",
+		"an item in an item":           "<ul><li><div><li></li></div></li></ul>",
+		"a term in a term":             "<dl><dt><div><dd></dd></div></dt></dl>",
+		"a summary":                    "<div><summary></div></summary>",
+		"a heading in a heading":       "<div><h2><h3></h3></h2></div>",
+		"a paragraph around a block":   "<p><div></div></p>",
+	} {
+		d, ok := render.Markdown([]byte(src+"\n\nlast"), place)
+		if !ok {
+			t.Fatal(name)
+		}
+		check(t, string(d.HTML))
+		page, err := html.Parse(strings.NewReader(`<main><div id="text">` + string(d.HTML) + `</div><p id="after"></main>`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range page.Descendants() {
+			in := func(tag, id string) bool {
+				for p := n.Parent; p != nil; p = p.Parent {
+					if p.Data == tag && (id == "" || len(p.Attr) == 1 && p.Attr[0].Val == id) {
+						return true
+					}
+				}
+				return false
+			}
+			switch {
+			case n.Type == html.TextNode && n.Data == "last" && !in("div", "text"):
+				t.Errorf("%s: the text leaves its place: %s", name, d.HTML)
+			case n.Data == "p" && len(n.Attr) == 1 && n.Attr[0].Val == "after" && (in("div", "text") || n.Parent.Data != "main"):
+				t.Errorf("%s: the page is inside of the text: %s", name, d.HTML)
+			}
+		}
+	}
+}
+
+// The ids of the page are no anchors of a document, and such headings get others.
+func TestReservedAnchors(t *testing.T) {
+	taken := regexp.MustCompile(`^$|^(main|problem|text|preview)$|^(files|note-fn|nav|palette)`)
+	for _, heading := range []string{"Files and directories", "Note fn", "Main", "Problem", "Nav spaces", "Palette list", "Text", "Preview"} {
+		d, ok := render.Markdown([]byte("# "+heading+"\n\n# "+heading+"\n"), place)
+		if !ok || len(d.Headings) != 2 {
+			t.Fatalf("%s: %v", heading, d.Headings)
+		}
+		for i, h := range d.Headings {
+			if taken.MatchString(h.Anchor) || h.Anchor == d.Headings[1-i].Anchor {
+				t.Errorf("%s has the anchor %q", heading, h.Anchor)
+			}
+		}
 	}
 }
