@@ -241,7 +241,10 @@ func (s *pages) showActivity(v *web.Visit) error {
 		return err
 	}
 	undone := service.UndoneBy(newest)
-	turns := turnsOf(list, undone)
+	var turns map[space.CommitID]*turn
+	if f.Tool == "" && f.Person == "" { // a turn has all changes in its span
+		turns = turnsOf(list, undone)
+	}
 	for _, c := range list {
 		it, err := s.item(ctx, m, c)
 		if err != nil {
