@@ -41,30 +41,36 @@ func (s *pages) asks(v *web.Visit, m service.View, all []service.MemoryFact, bod
 	against := ask{ID: "against", Title: "May contradict each other", Text: "These facts have the same name or nearly the same words. Keep the one that is true, and forget the other."}
 	over := ask{ID: "over", Title: "Expired", Text: "Your AIs no longer get these facts.", MoreURL: body.ExpiredURL}
 	proposed := ask{ID: "proposed", Title: "Proposed by an AI", Text: "An AI inferred these facts, and nobody has confirmed them. Your AIs already use them."}
-	add := func(a *ask, f service.MemoryFact, together bool) {
-		if len(a.Facts) >= asksShown && !together || len(a.Facts) >= 2*asksShown {
+	add := func(a *ask, f service.MemoryFact) {
+		if len(a.Facts) >= asksShown {
 			a.More++
 			return
 		}
-		a.Facts = append(a.Facts, askedFact{linked(f, m.ID), together})
+		a.Facts = append(a.Facts, askedFact{knownFact: linked(f, m.ID)})
 	}
 	seen := map[space.Path]bool{}
 	for _, x := range audit.Findings {
 		if x.Kind != service.AuditSameKey && x.Kind != service.AuditAlike {
 			continue
 		}
+		shown := len(against.Facts) < asksShown // the facts of a group stand together or not at all
 		for i, f := range x.Facts {
-			add(&against, f, i > 0)
 			seen[f.Path] = true
+			if !shown || len(against.Facts) >= 2*asksShown {
+				against.More++
+				continue
+			}
+			against.Facts = append(against.Facts, askedFact{linked(f, m.ID), i > 0})
 		}
+		against.More += x.Left
 	}
 	for _, f := range all {
 		switch {
 		case f.Problem != "" || seen[f.Path]:
 		case f.Expired:
-			add(&over, f, false)
+			add(&over, f)
 		case f.Source == facts.Inferred:
-			add(&proposed, f, false)
+			add(&proposed, f)
 		}
 	}
 	for _, a := range []ask{against, over, proposed} {
