@@ -55,13 +55,28 @@ type bar struct {
 }
 
 // weekOf counts the changes by clients in the last seven days.
-func weekOf(ctx context.Context, m service.View, now time.Time) (week, error) {
+func (s *pages) weekOf(ctx context.Context, m service.View) (week, error) {
+	key, err := s.knownKeyOf(ctx, m)
+	if err != nil {
+		return week{}, unlessEmpty(err)
+	}
+	if w, ok := s.weeks.Get(key); ok {
+		return w, nil
+	}
+	w, err := readWeek(ctx, m, s.Now())
+	if err == nil {
+		s.weeks.Add(key, w)
+	}
+	return w, err
+}
+
+func readWeek(ctx context.Context, m service.View, now time.Time) (week, error) {
 	today := now.UTC().Truncate(24 * time.Hour)
 	from := today.AddDate(0, 0, 1-weekDays)
 	w := week{From: from.Format("2006-01-02T15:04"), Day: today.Format("2006-01-02T15:04")}
 	list, err := m.Log(ctx, space.LogQuery{Tools: space.AITools(), Since: from, Limit: weekCommits})
 	if err != nil {
-		return w, unlessEmpty(err)
+		return w, err
 	}
 	w.Cut = len(list) == weekCommits
 	counts := [weekDays]int{}
