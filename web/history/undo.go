@@ -137,7 +137,7 @@ func (s *pages) said(v *web.Visit, m service.View) (text, again string) {
 	q := v.R.URL.Query()
 	switch q.Get("done") {
 	case "nothing":
-		return "The client changed nothing in this time that is not undone yet.", ""
+		return "There is nothing to undo: the client made no change in this time that is still in place.", ""
 	case "undone":
 	default:
 		return "", ""
