@@ -82,10 +82,7 @@ func readWeek(ctx context.Context, m service.View, now time.Time) (week, error) 
 	counts := [weekDays]int{}
 	by := map[string]*clientWeek{}
 	for _, c := range list {
-		name := c.Client
-		if i := strings.LastIndexByte(name, '/'); i > 0 {
-			name = name[:i] // without the version
-		}
+		name := space.ClientName(c.Client)
 		of := by[name]
 		if of == nil {
 			of = &clientWeek{Name: name, Last: c.Time}

@@ -295,15 +295,6 @@ func (s *pages) remote(v *web.Visit, id space.SpaceID) *web.RemoteView {
 	return &st
 }
 
-// unversioned returns the name of a client without its version, so that the filter lists a
-// client once after an update.
-func unversioned(client string) string {
-	if i := strings.LastIndexByte(client, '/'); i > 0 {
-		return client[:i]
-	}
-	return client
-}
-
 type choice struct{ Value, Words string }
 
 // makersIn returns the AI clients, the people and the tools of the newest changes, and those
@@ -320,7 +311,7 @@ func makersIn(list []space.Commit, f activityFilter) (clients, people []string, 
 	note(&by, f.Tool)
 	for _, c := range list {
 		if web.MakerOf(c) == "ai" {
-			note(&clients, unversioned(c.Client))
+			note(&clients, space.ClientName(c.Client)) // so that the filter lists a client once after an update
 		}
 		note(&people, c.Author.Name)
 		switch {

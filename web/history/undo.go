@@ -35,7 +35,7 @@ func turnsOf(list []space.Commit, undone map[string]space.CommitID) map[space.Co
 			continue
 		}
 		if now == nil || last.Client != c.Client || last.Author != c.Author || last.Time.Sub(c.Time) > turnGap {
-			now = &turn{Client: c.Client, Person: c.Author.Name, Name: web.Shorten(unversioned(c.Client), 60), Until: c.Time.Add(time.Second).UTC().Format(time.RFC3339)}
+			now = &turn{Client: c.Client, Person: c.Author.Name, Name: web.Shorten(space.ClientName(c.Client), 60), Until: c.Time.Add(time.Second).UTC().Format(time.RFC3339)}
 			out[c.ID] = now
 		}
 		last, now.Since = c, c.Time.UTC().Format(time.RFC3339)
