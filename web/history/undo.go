@@ -143,19 +143,12 @@ func (s *pages) said(v *web.Visit, m service.View) (text, again string) {
 		return "", ""
 	}
 	text = "Undone, as a new change. The history has both."
-	id := space.CommitID(q.Get("commit"))
-	if !id.Valid() || m.Role == space.Reader {
+	c, ok := s.FreshChange(v, m, space.CommitID(q.Get("commit")))
+	if !ok || c.Tool != space.ToolWebRevert || m.Role == space.Reader {
 		return text, ""
 	}
-	list, err := m.Log(v.R.Context(), space.LogQuery{From: id, Limit: 1})
-	if err != nil || len(list) == 0 || list[0].Tool != space.ToolWebRevert || s.Now().Sub(list[0].Time) > undoable {
-		return text, ""
-	}
-	if strings.HasPrefix(list[0].Message, "Redo ") {
+	if strings.HasPrefix(c.Message, "Redo ") {
 		text = "The undo was undone, as a new change. Everything is as it was before."
 	}
-	return text, string(id)
+	return text, string(c.ID)
 }
-
-// undoable is how long the page offers to undo what the visitor just undid.
-const undoable = time.Hour

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"satchel/internal/facts"
 	"satchel/internal/fault"
@@ -82,9 +81,6 @@ func (s *pages) asks(v *web.Visit, m service.View, all []service.MemoryFact, bod
 	return nil
 }
 
-// undoable is how long the page offers to undo what the visitor just did.
-const undoable = time.Hour
-
 // didURL adds to an address what the visitor just did, and the commit that did it.
 func didURL(where, did string, c space.CommitID) string {
 	sep := "?"
@@ -98,15 +94,11 @@ func didURL(where, did string, c space.CommitID) string {
 // link to this page, so it offers only a fresh commit of the pages, with its own words.
 func (s *pages) said(v *web.Visit, m service.View) (text, undo string) {
 	q := v.R.URL.Query()
-	id := space.CommitID(q.Get("commit"))
-	if !id.Valid() {
+	c, ok := s.FreshChange(v, m, space.CommitID(q.Get("commit")))
+	if !ok {
 		return "", ""
 	}
-	list, err := m.Log(v.R.Context(), space.LogQuery{From: id, Limit: 1})
-	if err != nil || len(list) == 0 || list[0].ID != id || !space.IsWebTool(list[0].Tool) || s.Now().Sub(list[0].Time) > undoable {
-		return "", ""
-	}
-	subject, _, _ := strings.Cut(list[0].Message, "\n")
+	subject, _, _ := strings.Cut(c.Message, "\n")
 	_, names, _ := strings.Cut(subject, " ")
 	names = web.Shorten(names, 120)
 	switch q.Get("did") {
@@ -124,7 +116,7 @@ func (s *pages) said(v *web.Visit, m service.View) (text, undo string) {
 	if m.Role == space.Reader {
 		return text, ""
 	}
-	return text, string(id)
+	return text, string(c.ID)
 }
 
 // undoChange handles POST /spaces/{id}/memory/undo. It undoes what a person just did on this
