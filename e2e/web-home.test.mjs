@@ -51,7 +51,7 @@ for (const javaScriptEnabled of [true, false]) {
       await look('home-steps');
       await page.reload();
       await steps.getByRole('button', { name: /^dismiss/i }).click();
-      await page.getByRole('region', { name: 'What your AIs did' }).waitFor();
+      await page.getByRole('region', { name: 'Changes by your AIs' }).waitFor();
       assert.equal(await steps.count(), 0);
       await page.reload();
       assert.equal(await steps.count(), 0, 'they are back');
@@ -68,7 +68,7 @@ for (const javaScriptEnabled of [true, false]) {
       await page.getByRole('heading', { level: 1, name: 'Activity' }).waitFor();
       await page.locator('#changes').getByRole('link', { name: 'Go wrong', exact: true }).waitFor();
       await look('activity-client');
-      await button('Undo all of it').click();
+      await button('Undo these changes').click();
       await status('Undone, as a new change.').waitFor();
       await look('activity-undone');
       assert.doesNotMatch(await bash('ls knowledge 2>&1; true'), /oops|plan/);
@@ -115,7 +115,7 @@ for (const javaScriptEnabled of [true, false]) {
 
     test('damaged and misplaced files are repaired with a button', async () => {
       await place('Home').click();
-      await page.getByRole('region', { name: 'What needs you' }).getByRole('link', { name: /^repair/i }).click();
+      await page.getByRole('region', { name: 'Needs your attention' }).getByRole('link', { name: /^repair/i }).click();
       const damaged = page.getByRole('region', { name: 'Damaged fact files' });
       await damaged.getByRole('button', { name: 'Repair preference/tea' }).click();
       await status('Repaired: preference/tea.').waitFor();

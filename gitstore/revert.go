@@ -269,7 +269,7 @@ func revertMessage(order []rawAt, whole bool) string {
 }
 
 // maxRevertedTold limits the commits that a revert's message names.
-const maxRevertedTold = 200
+const maxRevertedTold = maxReverted
 
 // undoing returns the subject of a commit that undoes one with the given subject. Undoing
 // an undo is a redo, so that subjects do not grow with each turn.

@@ -113,6 +113,39 @@ func TestTheTimelineHasConversations(t *testing.T) {
 	}
 }
 
+// A filtered list lacks some changes of a conversation, so it has no button for all of them.
+func TestAFilteredTimelineHasNoConversations(t *testing.T) {
+	a := newActive(t, web.LiveOptions{})
+	a.by("claude", "One", "a.md", "1\n")
+	a.by("claude", "Two", "a.md", "2\n")
+	b := a.as(a.ada)
+	for _, filter := range []string{"tool=bash", "person=Ada"} {
+		if body := b.get(a.in("activity?%s", filter)).body; !strings.Contains(body, "Two") || strings.Contains(body, `<li class="turn"`) {
+			t.Errorf("%s: there are conversations", filter)
+		}
+	}
+}
+
+// A conversation has the changes of one person, even if the client of another person changes
+// something in the same second.
+func TestAConversationIsOfOnePerson(t *testing.T) {
+	a := newActive(t, web.LiveOptions{})
+	for i, name := range []string{"Ada", "Carol", "Carol"} {
+		a.commitAs(space.Meta{Author: space.Person{Name: name}, Message: "By " + name, Tool: "bash", Client: "claude", Time: a.clock()}, strings.Repeat("x", i+1)+".md", name)
+	}
+	b := a.as(a.ada)
+	body := b.get(a.in("activity")).body
+	if n := strings.Count(body, `<li class="turn"`); n != 2 || !strings.Contains(body, "Undo these 2 changes") {
+		t.Errorf("there are %d conversations", n)
+	}
+	_, form, _ := strings.Cut(body, `action="`+a.in("undo-client")+`"`)
+	form, _, _ = strings.Cut(form, "</form>")
+	want(t, "undo the conversation", b.send(a.in("undo-client"), fields(form)), http.StatusSeeOther)
+	if a.text("x.md") != "Ada" || a.text("xx.md") != "" || a.text("xxx.md") != "" {
+		t.Errorf("the files have %q, %q, %q", a.text("x.md"), a.text("xx.md"), a.text("xxx.md"))
+	}
+}
+
 func TestActivityOfAPerson(t *testing.T) {
 	a := newActive(t, web.LiveOptions{})
 	for _, name := range []string{"Ada", "Carol"} {

@@ -33,13 +33,14 @@ func TestTheOverviewSaysWhatNeedsThePerson(t *testing.T) {
 	h := newHubWorld(t)
 	h.use(h.ada, h.space.ID, "Claude Code")
 	b := h.as(h.ada)
-	if body := b.get("/").body; strings.Contains(body, `id="needs"`) || !strings.Contains(body, "Nothing needs you.") {
+	if body := b.get("/").body; strings.Contains(body, `id="needs"`) || !strings.Contains(body, "Nothing needs your attention.") {
 		t.Error("something waits in a new space")
 	}
-	h.commit("Facts", "memory/person/ann.md", annFact, "memory/loose.md", "no fact", "knowledge/a.conflict-0123456789ab.md", "mine")
+	h.commit("Facts", "memory/person/ann.md", annFact, "memory/loose.md", "no fact", "knowledge/a.conflict-0123456789ab.md", "mine",
+		"memory/person/.ann.conflict-0123456789ab.md", "no fact, and not listed in the memory")
 	part := regionOf(t, b.get("/"), "needs")
 	base := "/spaces/" + string(h.space.ID)
-	for _, s := range []string{"1 conflict", base + `/files/knowledge/a.conflict-0123456789ab.md"`, "1 proposed fact", base + `/memory"`, "1 fact file is damaged", base + `/memory#damaged"`} {
+	for _, s := range []string{"2 conflicts", base + `/files/knowledge/a.conflict-0123456789ab.md"`, "1 proposed fact", base + `/memory"`, "1 fact file is damaged", base + `/memory#damaged"`} {
 		if !strings.Contains(part, s) {
 			t.Errorf("what needs the person lacks %q", s)
 		}

@@ -1,6 +1,11 @@
 package web
 
-import "satchel/internal/space"
+import (
+	"time"
+
+	"satchel/internal/service"
+	"satchel/internal/space"
+)
 
 // MakerOf returns the kind of maker of a commit: an AI, the pages, git or the server.
 func MakerOf(c space.Commit) string {
@@ -47,4 +52,25 @@ func HowMade(tool string) string {
 		return ToolWords(tool)
 	}
 	return ""
+}
+
+// UndoFor is how long after a change on the pages its confirmation offers to undo it.
+const UndoFor = 15 * time.Minute
+
+// IsFresh reports whether a person made a commit on the pages within the last UndoFor.
+func IsFresh(c space.Commit, now time.Time) bool {
+	return space.IsWebTool(c.Tool) && now.Sub(c.Time) <= UndoFor
+}
+
+// FreshChange returns the commit that an address names as what the visitor just did. ok is false
+// unless the commit is fresh, because anybody can send a link.
+func (s *Site) FreshChange(v *Visit, m service.View, id space.CommitID) (c space.Commit, ok bool) {
+	if !id.Valid() {
+		return c, false
+	}
+	list, err := m.Log(v.R.Context(), space.LogQuery{From: id, Limit: 1})
+	if err != nil || len(list) == 0 || list[0].ID != id || !IsFresh(list[0], s.Now()) {
+		return c, false
+	}
+	return list[0], true
 }

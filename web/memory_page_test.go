@@ -39,6 +39,30 @@ func TestWhatToLookAtComesFirst(t *testing.T) {
 	}
 }
 
+// The facts of a group are asked about together or not at all.
+func TestAFactIsAskedAboutInItsGroup(t *testing.T) {
+	var files []string
+	names := []string{"apple", "boat", "carrot", "delta"}
+	for _, n := range names {
+		files = append(files, "memory/person/"+n+".md", "---\nvalue: "+n+" one\n---\n", "memory/project/"+n+".md", "---\nvalue: "+n+" two\n---\n")
+	}
+	h := newHeld(t, files...)
+	part := regionOf(t, h.as(h.ada).get(h.in("memory")), "against")
+	groups := 0
+	for _, n := range names {
+		one, two := strings.Contains(part, n+" one"), strings.Contains(part, n+" two")
+		if one != two {
+			t.Errorf("%s: one is asked about: %t, two: %t", n, one, two)
+		}
+		if one {
+			groups++
+		}
+	}
+	if groups != 3 {
+		t.Errorf("%d groups are asked about", groups)
+	}
+}
+
 // The row of a fact opens in the list. Saving it returns to the list, which offers to undo.
 func TestAFactIsCorrectedInItsRow(t *testing.T) {
 	h := newHeld(t, memories()...)

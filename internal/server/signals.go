@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"strings"
 	"time"
 
 	"satchel/gitstore/remotes"
@@ -109,11 +108,7 @@ func (g *signals) count(c mcp.CallInfo) {
 	case "bash", "bash_readonly":
 		a.BashMS = c.Duration.Milliseconds()
 	}
-	name := c.Client // with its version
-	if i := strings.LastIndexByte(name, '/'); i > 0 {
-		name = name[:i]
-	}
-	g.usage.Add(name, a)
+	g.usage.Add(space.ClientName(c.Client), a)
 }
 
 // watchSyncs adds the gauges of synced sources.

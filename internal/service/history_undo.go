@@ -9,10 +9,13 @@ import (
 	"satchel/internal/space"
 )
 
-// Limits of UndoClient.
+// maxUndoClient limits the changes that one call of UndoClient undoes.
+const maxUndoClient = 1000
+
+// NotUndone reads undoLooked changes at a time, undoTurns times at most.
 const (
-	maxUndoClient = 1000 // changes that one call undoes
-	undoLooked    = 1000 // changes that it reads at a time
+	undoLooked = 1000
+	undoTurns  = 5
 )
 
 // UndoneBy maps the short ids of undone commits to the commits that undid them completely. The
@@ -50,6 +53,8 @@ func UndoneBy(newest []space.Commit) map[string]space.CommitID {
 type UndoClientInput struct {
 	Space  SpaceRef `json:"space"`
 	Client string   `json:"client"` // with or without its version
+	// Author keeps changes for the person with this name. Empty keeps those for everybody.
+	Author string `json:"author,omitempty"`
 	// The span is from Since until before Until. A zero Until means now.
 	Since time.Time `json:"since"`
 	Until time.Time `json:"until,omitzero"`
@@ -77,51 +82,60 @@ func (s *Service) UndoClient(ctx context.Context, a Actor, in UndoClientInput) (
 	case !in.Until.IsZero() && !in.Since.Before(in.Until):
 		return ClientUndone{}, fault.New(fault.Invalid, "The time span ends before it begins. Choose a later end.")
 	}
-	commits, err := v.notUndone(ctx, in)
-	if err != nil {
+	page, err := v.NotUndone(ctx, in, "", maxUndoClient)
+	switch {
+	case err != nil:
 		return ClientUndone{}, err
-	}
-	if len(commits) == 0 {
+	case page.More != "":
+		return ClientUndone{}, fault.New(fault.TooLarge, "The client made more than %d changes in this time. Nothing was undone: choose a shorter time.", maxUndoClient)
+	case len(page.Commits) == 0:
 		head, err := v.Head(ctx)
 		return ClientUndone{Commit: space.Commit{ID: head}}, err
+	}
+	commits := make([]space.CommitID, len(page.Commits))
+	for i, c := range page.Commits {
+		commits[i] = c.ID
 	}
 	c, err := s.Revert(ctx, a, RevertInput{Space: in.Space, Commits: commits, Client: in.Client})
 	return ClientUndone{Commit: c, Undone: len(commits)}, err
 }
 
-// notUndone returns the commits of the selected client that are not undone yet, newest first.
-func (v View) notUndone(ctx context.Context, in UndoClientInput) (out []space.CommitID, err error) {
-	undoings, err := v.logAll(ctx, space.LogQuery{Tool: space.ToolWebRevert, Since: in.Since})
-	if err != nil {
-		return nil, err
-	}
-	undone := UndoneBy(undoings)
-	made, err := v.logAll(ctx, space.LogQuery{Client: in.Client, Tools: space.AITools(), Since: in.Since, Until: in.Until})
-	if err != nil {
-		return nil, err
-	}
-	for _, c := range made {
-		if undone[c.ID.Short()] != "" {
-			continue
-		}
-		if len(out) == maxUndoClient {
-			return nil, fault.New(fault.TooLarge, "The client made more than %d changes in this time. Nothing was undone: choose a shorter time.", maxUndoClient)
-		}
-		out = append(out, c.ID)
-	}
-	return out, nil
+// NotUndonePage is a page of changes that are not undone yet, newest first.
+type NotUndonePage struct {
+	Commits []space.Commit
+	More    space.CommitID // the commit to continue after; "" if there are no more changes
+	Skipped int            // count of changes that were left out because they are undone
 }
 
-// logAll is Log without a limit.
-func (v View) logAll(ctx context.Context, q space.LogQuery) (all []space.Commit, err error) {
-	for q.Limit = undoLooked; ; {
-		list, err := v.Log(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		if all = append(all, list...); len(list) < q.Limit {
-			return all, nil
-		}
-		q.After = list[len(list)-1].ID
+// NotUndone lists at most most changes of the selected client that are not undone yet, starting
+// after a commit.
+func (v View) NotUndone(ctx context.Context, in UndoClientInput, after space.CommitID, most int) (page NotUndonePage, err error) {
+	undoings, err := v.Log(ctx, space.LogQuery{Tool: space.ToolWebRevert, Since: in.Since, Limit: undoLooked})
+	if err != nil {
+		return page, err
 	}
+	undone := UndoneBy(undoings)
+	for range undoTurns {
+		found, err := v.Log(ctx, space.LogQuery{Client: in.Client, Author: in.Author, Tools: space.AITools(), Since: in.Since, Until: in.Until, After: after, Limit: undoLooked})
+		if err != nil {
+			return page, err
+		}
+		for _, c := range found {
+			switch {
+			case undone[c.ID.Short()] != "":
+				page.Skipped++
+			case len(page.Commits) == most:
+				page.More = after
+				return page, nil
+			default:
+				page.Commits = append(page.Commits, c)
+			}
+			after = c.ID
+		}
+		if len(found) < undoLooked {
+			return page, nil
+		}
+	}
+	page.More = after
+	return page, nil
 }

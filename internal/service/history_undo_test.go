@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -106,6 +107,23 @@ func TestUndoClientLeavesWhatOthersChangedSince(t *testing.T) {
 	}
 	w.has("a.md", "mine\n")
 	w.has("b.md", "")
+}
+
+// The message of an undo names all of its changes, so that a second call finds none of them.
+func TestUndoClientUndoesManyChangesOnce(t *testing.T) {
+	w := newUndoWorld(t)
+	w.now = w.now.Add(-5 * time.Hour)
+	in := service.UndoClientInput{Client: "rogue", Since: w.now}
+	for i := range 201 {
+		w.by("rogue", "a.md", fmt.Sprintln(i))
+	}
+	if done, err := w.undo(in); err != nil || done.Undone != 201 {
+		t.Fatalf("%d were undone: %v", done.Undone, err)
+	}
+	if again, err := w.undo(in); err != nil || again.Changed || again.Undone != 0 {
+		t.Errorf("again: %d were undone: %v", again.Undone, err)
+	}
+	w.has("a.md", "")
 }
 
 func TestUndoClientRefusesASpanWithoutAnEndOrAClient(t *testing.T) {

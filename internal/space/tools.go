@@ -43,3 +43,11 @@ func AITools() []string { return []string{"bash", "write", "edit", "remember", "
 
 // IsAITool reports whether AIs change spaces with the tool.
 func IsAITool(tool string) bool { return slices.Contains(AITools(), tool) }
+
+// ClientName returns the name of a client without its version: name for name/1.2.
+func ClientName(client string) string {
+	if i := strings.LastIndexByte(client, '/'); i > 0 {
+		return client[:i]
+	}
+	return client
+}

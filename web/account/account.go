@@ -27,6 +27,7 @@ var templates embed.FS
 type pages struct {
 	*web.Site
 	known *lru.Cache[knownKey, known]
+	weeks *lru.Cache[knownKey, week]
 }
 
 // Register adds the pages to a site.
@@ -35,7 +36,11 @@ func Register(site *web.Site) error {
 	if err != nil {
 		return err
 	}
-	s := &pages{site, cache}
+	weeks, err := lru.New[knownKey, week](cachedKnown)
+	if err != nil {
+		return err
+	}
+	s := &pages{site, cache, weeks}
 	s.Handle("GET /{$}", web.LimitPage, web.Anyone, s.home)
 	s.Handle("POST /start/local", web.LimitPage, web.SignedIn, s.stayLocal)
 	s.Handle("POST /start/skip", web.LimitPage, web.SignedIn, s.skipBringing)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"satchel/auth"
-	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
@@ -118,7 +117,9 @@ func (s *pages) home(v *web.Visit) error {
 		}
 	}
 	s.homeOthers(v, all, &body)
-	body.Needs = s.needsOf(v, body, clients)
+	if body.Needs, err = s.needsOf(v, body, clients); err != nil {
+		return err
+	}
 	if body.Steps, err = s.steps(v, body, called); err != nil {
 		return err
 	}
@@ -174,11 +175,13 @@ func (s *pages) homeSpace(v *web.Visit, body *homePage) (err error) {
 	if body.Known, err = s.knownOf(ctx, *body.Space); err != nil {
 		return err
 	}
-	if body.Week, err = weekOf(ctx, *body.Space, s.Now()); err != nil {
-		return err
+	if body.Overview {
+		if body.Week, err = s.weekOf(ctx, *body.Space); err != nil {
+			return err
+		}
 	}
 	list, err := body.Space.Log(ctx, space.LogQuery{Limit: homeCommits})
-	if err != nil && fault.CodeOf(err) != fault.NotFound { // NotFound: the space has no commits
+	if err := unlessEmpty(err); err != nil {
 		return err
 	}
 	for _, c := range list {

@@ -36,23 +36,30 @@ type knownKey struct {
 // cachedKnown limits the spaces whose counts are kept.
 const cachedKnown = 500
 
+// knownKeyOf returns the key of a space as it is now.
+func (s *pages) knownKeyOf(ctx context.Context, m service.View) (knownKey, error) {
+	at, err := m.Head(ctx)
+	return knownKey{m.ID, at, s.Now().UTC().Format(time.DateOnly)}, err
+}
+
 // knownOf counts what is in a space.
 func (s *pages) knownOf(ctx context.Context, m service.View) (known, error) {
-	at, err := m.Head(ctx)
+	key, err := s.knownKeyOf(ctx, m)
 	if err != nil {
 		return known{}, unlessEmpty(err)
 	}
-	key := knownKey{m.ID, at, s.Now().UTC().Format(time.DateOnly)}
 	if k, ok := s.known.Get(key); ok {
 		return k, nil
 	}
 	var k known
-	all, err := m.Memory(ctx, at)
+	all, err := m.Memory(ctx, key.at)
 	if err != nil {
 		return known{}, err
 	}
 	for _, f := range all.Facts {
 		switch {
+		case space.IsConflictCopy(f.Path):
+			continue // counted below
 		case f.Problem != "":
 			k.Damaged++
 			continue
@@ -63,7 +70,7 @@ func (s *pages) knownOf(ctx context.Context, m service.View) (known, error) {
 		}
 		k.Facts++
 	}
-	files, err := m.Files(ctx, at, "")
+	files, err := m.Files(ctx, key.at, "")
 	if err != nil {
 		return known{}, err
 	}
@@ -74,16 +81,13 @@ func (s *pages) knownOf(ctx context.Context, m service.View) (known, error) {
 		if k.Conflicts++; k.Conflict == "" {
 			k.Conflict = f.Path
 		}
-		if facts.Under(string(f.Path)) {
-			k.Damaged-- // it is a conflict, which is listed
-		}
 	}
 	s.known.Add(key, k)
 	return k, nil
 }
 
 // needsOf lists what waits for the person in the space of the page, the most urgent first.
-func (s *pages) needsOf(v *web.Visit, h homePage, clients []client) (out []need) {
+func (s *pages) needsOf(v *web.Visit, h homePage, clients []client) (out []need, err error) {
 	if h.Space != nil && h.Space.Role != space.Reader {
 		base := "/spaces/" + string(h.Space.ID)
 		k := h.Known
@@ -100,7 +104,7 @@ func (s *pages) needsOf(v *web.Visit, h homePage, clients []client) (out []need)
 			out = append(out, need{"bookmark", web.Plural(k.Damaged, "1 fact file is damaged", "%d fact files are damaged"), "Your AIs cannot read such a file as a fact.", base + "/memory#damaged", "Repair", false})
 		}
 		if k.Proposed > 0 {
-			out = append(out, need{"bookmark", web.Plural(k.Proposed, "1 proposed fact", "%d proposed facts"), "Your AIs inferred them. Confirm what is true, and forget the rest.", base + "/memory", "Look at them", false})
+			out = append(out, need{"bookmark", web.Plural(k.Proposed, "1 proposed fact", "%d proposed facts"), "Your AIs inferred these facts. Confirm what is true, and forget the rest.", base + "/memory", "Look at them", false})
 		}
 	}
 	for _, c := range clients {
@@ -110,10 +114,13 @@ func (s *pages) needsOf(v *web.Visit, h homePage, clients []client) (out []need)
 		}
 	}
 	failing, err := s.Service.CountFailedSyncs(v.R.Context(), v.Actor(), service.None{})
-	if err == nil && failing > 0 {
+	if err != nil {
+		return nil, err
+	}
+	if failing > 0 {
 		out = append(out, need{"library", web.Plural(failing, "1 source cannot be synced", "%d sources cannot be synced"), "Readers see the last complete version.", "/library", "See the sources", true})
 	}
-	return out
+	return out, nil
 }
 
 // unlessEmpty returns an error, or nil if the error says that the space has no commits.

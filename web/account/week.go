@@ -22,9 +22,9 @@ const (
 
 // Sizes of the chart of a week, in its own units.
 const (
-	chartHigh = 64
-	chartStep = 40 // from one bar to the next
-	chartBar  = 34
+	chartWide, chartHigh = 274, 64
+	chartGap             = 6
+	chartWords           = 20 // the height of the line of days below the bars
 )
 
 // week is what clients changed in the last seven days, which begin and end in UTC.
@@ -34,6 +34,8 @@ type week struct {
 	Clients      []clientWeek
 	More         int // count of clients that are not listed
 	Bars         []bar
+	Width        int    // of the chart
+	Height       int    // of the chart, with the line of days
 	Label        string // the chart in words
 	From         string // the first day, for the address of its changes
 	Day          string // today, likewise
@@ -48,29 +50,41 @@ type clientWeek struct {
 
 // bar is a day of the chart.
 type bar struct {
-	X, Y, W, H int
-	Middle     int
-	Day, Title string
-	Count      int
+	web.Bar
+	Middle, Base float64 // where its day stands
+	Day, Title   string
+	Count        int
 }
 
 // weekOf counts the changes by clients in the last seven days.
-func weekOf(ctx context.Context, m service.View, now time.Time) (week, error) {
+func (s *pages) weekOf(ctx context.Context, m service.View) (week, error) {
+	key, err := s.knownKeyOf(ctx, m)
+	if err != nil {
+		return week{}, unlessEmpty(err)
+	}
+	if w, ok := s.weeks.Get(key); ok {
+		return w, nil
+	}
+	w, err := readWeek(ctx, m, s.Now())
+	if err == nil {
+		s.weeks.Add(key, w)
+	}
+	return w, err
+}
+
+func readWeek(ctx context.Context, m service.View, now time.Time) (week, error) {
 	today := now.UTC().Truncate(24 * time.Hour)
 	from := today.AddDate(0, 0, 1-weekDays)
 	w := week{From: from.Format("2006-01-02T15:04"), Day: today.Format("2006-01-02T15:04")}
 	list, err := m.Log(ctx, space.LogQuery{Tools: space.AITools(), Since: from, Limit: weekCommits})
 	if err != nil {
-		return w, unlessEmpty(err)
+		return w, err
 	}
 	w.Cut = len(list) == weekCommits
 	counts := [weekDays]int{}
 	by := map[string]*clientWeek{}
 	for _, c := range list {
-		name := c.Client
-		if i := strings.LastIndexByte(name, '/'); i > 0 {
-			name = name[:i] // without the version
-		}
+		name := space.ClientName(c.Client)
 		of := by[name]
 		if of == nil {
 			of = &clientWeek{Name: name, Last: c.Time}
@@ -95,20 +109,21 @@ func weekOf(ctx context.Context, m service.View, now time.Time) (week, error) {
 		w.Clients, w.More = w.Clients[:weekClients], n
 	}
 	w.Bars, w.Label = barsOf(counts, from)
+	w.Width, w.Height = chartWide, chartHigh+chartWords
 	return w, nil
 }
 
 // barsOf returns the bars of the chart, and the chart in words.
 func barsOf(counts [weekDays]int, from time.Time) (bars []bar, label string) {
-	most := max(slices.Max(counts[:]), 1)
+	area := web.Chart{Width: chartWide, Height: chartHigh, Gap: chartGap, Count: weekDays, Top: int64(slices.Max(counts[:]))}
 	var words []string
 	for i, n := range counts {
 		day := from.AddDate(0, 0, i)
-		high := 2
-		if n > 0 {
-			high = max(4, n*chartHigh/most)
+		if area.Least = 2; n > 0 {
+			area.Least = 4
 		}
-		b := bar{X: i * chartStep, Y: chartHigh - high, W: chartBar, H: high, Middle: i*chartStep + chartBar/2, Day: day.Format("Mon")[:1], Count: n}
+		b := bar{Bar: area.Bar(i, int64(n), 0), Base: chartHigh + 0.8*chartWords, Day: day.Format("Mon")[:1], Count: n}
+		b.Middle = b.X + b.Width/2
 		b.Title = day.Format("Monday") + ": " + web.Plural(n, "1 change", "%d changes")
 		words = append(words, fmt.Sprintf("%s %d", day.Format("Monday"), n))
 		bars = append(bars, b)

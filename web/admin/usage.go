@@ -27,7 +27,8 @@ type usagePage struct {
 	Days    int
 	Periods []web.Link
 	Charts  []usageChart
-	Clients []string // of the legend, in the order of their colours
+	Area    web.Chart // of each chart
+	Clients []string  // of the legend, in the order of their colours
 }
 
 // usageChart shows one measure: a bar for each day, with a part for each client.
@@ -42,9 +43,9 @@ type usageChart struct {
 
 // usageBar is one client's part of the bar of a day.
 type usageBar struct {
-	X, Y, Width, Height string
-	Client              int // index of its colour
-	Text                string
+	web.Bar
+	Client int // index of its colour
+	Text   string
 }
 
 type measure struct {
@@ -79,7 +80,7 @@ func (s *pages) showUsage(v *web.Visit) error {
 		return err
 	}
 	if len(rows) > 0 {
-		body.Clients = mostActive(rows)
+		body.Clients, body.Area = mostActive(rows), areaOf(body.Days)
 		today := s.Now().UTC().Truncate(24 * time.Hour)
 		for _, m := range measures() {
 			body.Charts = append(body.Charts, chartOf(m, rows, body.Clients, today.AddDate(0, 0, 1-body.Days), body.Days))
@@ -128,26 +129,30 @@ func chartOf(m measure, rows []usage.Row, clients []string, first time.Time, day
 		top = max(top, sum(day))
 	}
 	c := usageChart{ID: m.id, Name: m.name, Total: m.text(total), Top: m.text(top), First: first, Last: first.AddDate(0, 0, days-1), Head: append([]string{"Day"}, clients...)}
-	step := float64(chartWidth) / float64(days)
-	number := func(x float64) string { return strconv.FormatFloat(x, 'f', 1, 64) }
+	area := areaOf(days)
+	area.Top = top
 	for d, day := range values {
 		date := first.AddDate(0, 0, d).Format(time.DateOnly)
 		if sum(day) == 0 {
 			continue
 		}
-		row, y := []string{date}, float64(chartHeight)
+		row, below := []string{date}, int64(0)
 		for i, n := range day {
 			row = append(row, m.text(n))
 			if n == 0 {
 				continue
 			}
-			height := float64(n) / float64(top) * chartHeight
-			y -= height
-			c.Bars = append(c.Bars, usageBar{number(float64(d) * step), number(y), number(max(1, step-chartGap)), number(height), i, date + ", " + clients[i] + ": " + m.text(n)})
+			c.Bars = append(c.Bars, usageBar{area.Bar(d, n, below), i, date + ", " + clients[i] + ": " + m.text(n)})
+			below += n
 		}
 		c.Rows = append(c.Rows, row)
 	}
 	return c
+}
+
+// areaOf returns the area of a chart of some days.
+func areaOf(days int) web.Chart {
+	return web.Chart{Width: chartWidth, Height: chartHeight, Gap: chartGap, Count: days}
 }
 
 func sum(values []int64) (n int64) {

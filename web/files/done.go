@@ -14,9 +14,6 @@ type done struct {
 	Commit space.CommitID
 }
 
-// undoFor is how long after a change its confirmation offers to undo it.
-const undoFor = 15 * time.Minute
-
 // doneOf returns the confirmation for the parameter "done" of a page's address.
 func doneOf(v *web.Visit) done {
 	return done{Text: web.DoneIn(v, map[string]string{
@@ -32,7 +29,7 @@ func doneOf(v *web.Visit) done {
 
 // undo offers to undo the last change at a location, if a person just made it on the pages.
 func (d *done) undo(l web.Location, c space.Commit, now time.Time) {
-	if d.Text == "" || l.At != "" || c.Parent == "" || !l.Space.CanWrite() || !space.IsWebTool(c.Tool) || now.Sub(c.Time) > undoFor {
+	if d.Text == "" || l.At != "" || c.Parent == "" || !l.Space.CanWrite() || !web.IsFresh(c, now) {
 		return
 	}
 	d.Action, d.Commit = web.SpacePath(l.Space.ID, "revert?"+web.URLQuery("path", string(l.Path))), c.ID

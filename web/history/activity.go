@@ -241,7 +241,10 @@ func (s *pages) showActivity(v *web.Visit) error {
 		return err
 	}
 	undone := service.UndoneBy(newest)
-	turns := turnsOf(list, undone)
+	var turns map[space.CommitID]*turn
+	if f.Tool == "" && f.Person == "" { // a turn has all changes in its span
+		turns = turnsOf(list, undone)
+	}
 	for _, c := range list {
 		it, err := s.item(ctx, m, c)
 		if err != nil {
@@ -292,15 +295,6 @@ func (s *pages) remote(v *web.Visit, id space.SpaceID) *web.RemoteView {
 	return &st
 }
 
-// unversioned returns the name of a client without its version, so that the filter lists a
-// client once after an update.
-func unversioned(client string) string {
-	if i := strings.LastIndexByte(client, '/'); i > 0 {
-		return client[:i]
-	}
-	return client
-}
-
 type choice struct{ Value, Words string }
 
 // makersIn returns the AI clients, the people and the tools of the newest changes, and those
@@ -317,7 +311,7 @@ func makersIn(list []space.Commit, f activityFilter) (clients, people []string, 
 	note(&by, f.Tool)
 	for _, c := range list {
 		if web.MakerOf(c) == "ai" {
-			note(&clients, unversioned(c.Client))
+			note(&clients, space.ClientName(c.Client)) // so that the filter lists a client once after an update
 		}
 		note(&people, c.Author.Name)
 		switch {

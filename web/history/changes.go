@@ -105,7 +105,7 @@ func (s *pages) showCommit(v *web.Visit) error {
 		body.Commit.Undo = web.SpacePath(m.ID, "revert?here")
 		body.Commit.Parent = base + "/commits/" + string(c.Parent)
 	}
-	body.Done = web.DoneIn(v, map[string]string{"undone": "The change was undone. This change took it back.", "restored": "All files were restored."})
+	body.Done = web.DoneIn(v, map[string]string{"undone": "The change was undone by this new change.", "restored": "All files were restored."})
 	if body.Done != "" && c.Parent != "" && body.Commit.Undone == "" && body.Write && space.IsWebTool(c.Tool) {
 		body.UndoAgain = body.Commit.Undo
 	}

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"time"
@@ -16,13 +15,8 @@ import (
 // review all of them first.
 const maxUndone = 200
 
-// Limits of one page of a client's changes: undoListed changes on the page, and undoTurns
-// reads of undoLooked commits each to find them.
-const (
-	undoListed = 100
-	undoLooked = 1000
-	undoTurns  = 5
-)
+// undoListed is the maximum count of changes on one page of a client's changes.
+const undoListed = 100
 
 // maxMovesTold is the maximum count of files for which the page looks for a move.
 const maxMovesTold = 20
@@ -116,9 +110,11 @@ func (s *pages) previewRevert(v *web.Visit) error {
 		if after != "" && !after.Valid() {
 			return web.ErrGone
 		}
-		if list, after, body.Skipped, err = s.notUndone(ctx, m, body.Client, since, after); err != nil {
+		page, err := m.NotUndone(ctx, service.UndoClientInput{Client: body.Client, Since: since}, after, undoListed)
+		if err != nil {
 			return web.Gone(err)
 		}
+		list, after, body.Skipped = page.Commits, page.More, page.Skipped
 		body.Since = since
 		if after != "" {
 			body.Of, body.From, body.After = body.Client, q.Get("since"), string(after)
@@ -147,37 +143,6 @@ func olderOf(id space.SpaceID, client, since, after string) string {
 		return ""
 	}
 	return web.SpacePath(id, "revert?"+web.URLQuery("client", client, "since", since, "after", after))
-}
-
-// notUndone lists a client's changes since a time, newest first, starting after a commit.
-// It omits undone changes. more is the commit to continue after, or "" if there are no more
-// changes.
-func (s *pages) notUndone(ctx context.Context, m service.View, client string, since time.Time, after space.CommitID) (list []space.Commit, more space.CommitID, skipped int, err error) {
-	undoings, err := m.Log(ctx, space.LogQuery{Tool: space.ToolWebRevert, Since: since, Limit: undoLooked})
-	if err != nil {
-		return nil, "", 0, err
-	}
-	undone := service.UndoneBy(undoings)
-	for range undoTurns {
-		found, err := m.Log(ctx, space.LogQuery{Client: client, Tools: space.AITools(), Since: since, After: after, Limit: undoLooked})
-		if err != nil {
-			return nil, "", 0, err
-		}
-		for _, c := range found {
-			if len(list) == undoListed {
-				return list, after, skipped, nil
-			}
-			if after = c.ID; undone[c.ID.Short()] != "" {
-				skipped++
-				continue
-			}
-			list = append(list, c)
-		}
-		if len(found) < undoLooked {
-			return list, "", skipped, nil
-		}
-	}
-	return list, after, skipped, nil
 }
 
 // revert handles POST /spaces/{id}/revert. It undoes the commits in the form, which are

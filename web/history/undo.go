@@ -13,9 +13,11 @@ import (
 // turnGap is the longest time between two changes of one conversation.
 const turnGap = 30 * time.Minute
 
-// turn is what one client did without a long pause, which is a conversation most of the time.
+// turn is what one client did for one person without a long pause, which is a conversation most of
+// the time.
 type turn struct {
 	Client       string // as the commits name it
+	Person       string
 	Name         string // as the page shows it
 	Count        int    // of its changes that are not undone
 	Since, Until string // the span of its changes, as a form sends it
@@ -32,8 +34,8 @@ func turnsOf(list []space.Commit, undone map[string]space.CommitID) map[space.Co
 			now = nil
 			continue
 		}
-		if now == nil || now.Client != c.Client || last.Time.Sub(c.Time) > turnGap {
-			now = &turn{Client: c.Client, Name: web.Shorten(unversioned(c.Client), 60), Until: c.Time.Add(time.Second).UTC().Format(time.RFC3339)}
+		if now == nil || last.Client != c.Client || last.Author != c.Author || last.Time.Sub(c.Time) > turnGap {
+			now = &turn{Client: c.Client, Person: c.Author.Name, Name: web.Shorten(space.ClientName(c.Client), 60), Until: c.Time.Add(time.Second).UTC().Format(time.RFC3339)}
 			out[c.ID] = now
 		}
 		last, now.Since = c, c.Time.UTC().Format(time.RFC3339)
@@ -65,7 +67,7 @@ func (s *pages) undoClient(v *web.Visit) error {
 		return err
 	}
 	done, err := s.Service.UndoClient(v.R.Context(), v.Actor(), service.UndoClientInput{
-		Space: service.SpaceRef{ID: m.ID}, Client: form("client"), Since: since, Until: until,
+		Space: service.SpaceRef{ID: m.ID}, Client: form("client"), Author: form("person"), Since: since, Until: until,
 	})
 	switch {
 	case err != nil:
@@ -135,25 +137,18 @@ func (s *pages) said(v *web.Visit, m service.View) (text, again string) {
 	q := v.R.URL.Query()
 	switch q.Get("done") {
 	case "nothing":
-		return "The client changed nothing in this time that is not undone yet.", ""
+		return "There is nothing to undo: the client made no change in this time that is still in place.", ""
 	case "undone":
 	default:
 		return "", ""
 	}
 	text = "Undone, as a new change. The history has both."
-	id := space.CommitID(q.Get("commit"))
-	if !id.Valid() || m.Role == space.Reader {
+	c, ok := s.FreshChange(v, m, space.CommitID(q.Get("commit")))
+	if !ok || c.Tool != space.ToolWebRevert || m.Role == space.Reader {
 		return text, ""
 	}
-	list, err := m.Log(v.R.Context(), space.LogQuery{From: id, Limit: 1})
-	if err != nil || len(list) == 0 || list[0].Tool != space.ToolWebRevert || s.Now().Sub(list[0].Time) > undoable {
-		return text, ""
-	}
-	if strings.HasPrefix(list[0].Message, "Redo ") {
+	if strings.HasPrefix(c.Message, "Redo ") {
 		text = "The undo was undone, as a new change. Everything is as it was before."
 	}
-	return text, string(id)
+	return text, string(c.ID)
 }
-
-// undoable is how long the page offers to undo what the visitor just undid.
-const undoable = time.Hour

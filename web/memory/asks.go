@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"satchel/internal/facts"
 	"satchel/internal/fault"
@@ -41,30 +40,36 @@ func (s *pages) asks(v *web.Visit, m service.View, all []service.MemoryFact, bod
 	against := ask{ID: "against", Title: "May contradict each other", Text: "These facts have the same name or nearly the same words. Keep the one that is true, and forget the other."}
 	over := ask{ID: "over", Title: "Expired", Text: "Your AIs no longer get these facts.", MoreURL: body.ExpiredURL}
 	proposed := ask{ID: "proposed", Title: "Proposed by an AI", Text: "An AI inferred these facts, and nobody has confirmed them. Your AIs already use them."}
-	add := func(a *ask, f service.MemoryFact, together bool) {
-		if len(a.Facts) >= asksShown && !together || len(a.Facts) >= 2*asksShown {
+	add := func(a *ask, f service.MemoryFact) {
+		if len(a.Facts) >= asksShown {
 			a.More++
 			return
 		}
-		a.Facts = append(a.Facts, askedFact{linked(f, m.ID), together})
+		a.Facts = append(a.Facts, askedFact{knownFact: linked(f, m.ID)})
 	}
 	seen := map[space.Path]bool{}
 	for _, x := range audit.Findings {
 		if x.Kind != service.AuditSameKey && x.Kind != service.AuditAlike {
 			continue
 		}
+		shown := len(against.Facts) < asksShown // the facts of a group stand together or not at all
 		for i, f := range x.Facts {
-			add(&against, f, i > 0)
 			seen[f.Path] = true
+			if !shown || len(against.Facts) >= 2*asksShown {
+				against.More++
+				continue
+			}
+			against.Facts = append(against.Facts, askedFact{linked(f, m.ID), i > 0})
 		}
+		against.More += x.Left
 	}
 	for _, f := range all {
 		switch {
 		case f.Problem != "" || seen[f.Path]:
 		case f.Expired:
-			add(&over, f, false)
+			add(&over, f)
 		case f.Source == facts.Inferred:
-			add(&proposed, f, false)
+			add(&proposed, f)
 		}
 	}
 	for _, a := range []ask{against, over, proposed} {
@@ -75,9 +80,6 @@ func (s *pages) asks(v *web.Visit, m service.View, all []service.MemoryFact, bod
 	}
 	return nil
 }
-
-// undoable is how long the page offers to undo what the visitor just did.
-const undoable = time.Hour
 
 // didURL adds to an address what the visitor just did, and the commit that did it.
 func didURL(where, did string, c space.CommitID) string {
@@ -92,15 +94,11 @@ func didURL(where, did string, c space.CommitID) string {
 // link to this page, so it offers only a fresh commit of the pages, with its own words.
 func (s *pages) said(v *web.Visit, m service.View) (text, undo string) {
 	q := v.R.URL.Query()
-	id := space.CommitID(q.Get("commit"))
-	if !id.Valid() {
+	c, ok := s.FreshChange(v, m, space.CommitID(q.Get("commit")))
+	if !ok {
 		return "", ""
 	}
-	list, err := m.Log(v.R.Context(), space.LogQuery{From: id, Limit: 1})
-	if err != nil || len(list) == 0 || list[0].ID != id || !space.IsWebTool(list[0].Tool) || s.Now().Sub(list[0].Time) > undoable {
-		return "", ""
-	}
-	subject, _, _ := strings.Cut(list[0].Message, "\n")
+	subject, _, _ := strings.Cut(c.Message, "\n")
 	_, names, _ := strings.Cut(subject, " ")
 	names = web.Shorten(names, 120)
 	switch q.Get("did") {
@@ -118,7 +116,7 @@ func (s *pages) said(v *web.Visit, m service.View) (text, undo string) {
 	if m.Role == space.Reader {
 		return text, ""
 	}
-	return text, string(id)
+	return text, string(c.ID)
 }
 
 // undoChange handles POST /spaces/{id}/memory/undo. It undoes what a person just did on this
