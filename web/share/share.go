@@ -27,7 +27,7 @@ type pages struct{ *web.Site }
 func Register(site *web.Site) error {
 	s := &pages{site}
 	s.Handle("GET /share", web.LimitPage, web.SignedIn, s.show)
-	s.Handle("POST /share", web.LimitPage, web.SignedIn, s.save)
+	s.HandleLarge("POST /share", maxForm, func(*web.Visit) error { return nil }, s.save)
 	s.Handle("GET /share/saved", web.LimitPage, web.SignedIn, s.showSaved)
 	return s.AddTemplates(templates)
 }
@@ -38,6 +38,9 @@ const (
 	maxText  = 20_000
 	maxLink  = 2_000
 )
+
+// maxForm limits the form, in bytes: a character has at most four bytes, and each is three in a form.
+const maxForm = 12*(maxTitle+maxText+maxLink) + web.MaxFormBytes
 
 // maxAlike limits how many files of one day may have the same name.
 const maxAlike = 50
@@ -113,7 +116,10 @@ func (s *pages) save(v *web.Visit) error {
 	m := all[i]
 	title = titleOf(title, text, link)
 	p, err := s.free(v, m, title)
-	if err != nil {
+	switch {
+	case web.IsRefusal(err):
+		return s.form(v, form, web.AsPage(err).Status, fault.PublicOf(err), "title")
+	case err != nil:
 		return err
 	}
 	change := space.Change{Path: string(p), Op: space.Write, Content: []byte(document(title, text, link))}
