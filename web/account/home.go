@@ -118,7 +118,9 @@ func (s *pages) home(v *web.Visit) error {
 		}
 	}
 	s.homeOthers(v, all, &body)
-	body.Needs = s.needsOf(v, body, clients)
+	if body.Needs, err = s.needsOf(v, body, clients); err != nil {
+		return err
+	}
 	if body.Steps, err = s.steps(v, body, called); err != nil {
 		return err
 	}

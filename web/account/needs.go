@@ -83,7 +83,7 @@ func (s *pages) knownOf(ctx context.Context, m service.View) (known, error) {
 }
 
 // needsOf lists what waits for the person in the space of the page, the most urgent first.
-func (s *pages) needsOf(v *web.Visit, h homePage, clients []client) (out []need) {
+func (s *pages) needsOf(v *web.Visit, h homePage, clients []client) (out []need, err error) {
 	if h.Space != nil && h.Space.Role != space.Reader {
 		base := "/spaces/" + string(h.Space.ID)
 		k := h.Known
@@ -110,10 +110,13 @@ func (s *pages) needsOf(v *web.Visit, h homePage, clients []client) (out []need)
 		}
 	}
 	failing, err := s.Service.CountFailedSyncs(v.R.Context(), v.Actor(), service.None{})
-	if err == nil && failing > 0 {
+	if err != nil {
+		return nil, err
+	}
+	if failing > 0 {
 		out = append(out, need{"library", web.Plural(failing, "1 source cannot be synced", "%d sources cannot be synced"), "Readers see the last complete version.", "/library", "See the sources", true})
 	}
-	return out
+	return out, nil
 }
 
 // unlessEmpty returns an error, or nil if the error says that the space has no commits.
