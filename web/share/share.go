@@ -3,6 +3,7 @@
 package share
 
 import (
+	"cmp"
 	"embed"
 	"encoding/json"
 	"fmt"
@@ -10,8 +11,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"unicode"
 
+	"satchel/internal/exports"
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
@@ -151,7 +152,7 @@ func titleOf(title, text, link string) string {
 
 // free returns a path in the inbox at which there is nothing.
 func (s *pages) free(v *web.Visit, m service.View, title string) (space.Path, error) {
-	base := "inbox/" + s.Now().UTC().Format("2006-01-02") + "-" + slug(title)
+	base := "inbox/" + s.Now().UTC().Format("2006-01-02") + "-" + fileName(title)
 	for n := 1; n <= maxAlike; n++ {
 		p := space.Path(base + ".md")
 		if n > 1 {
@@ -168,20 +169,16 @@ func (s *pages) free(v *web.Visit, m service.View, title string) (space.Path, er
 	return "", fault.New(fault.Conflict, "The inbox has too many notes with this title from today. Change the title, and save again.")
 }
 
-// maxSlug limits the name of a file, in characters.
-const maxSlug = 60
+// maxName limits the name of a file, in characters.
+const maxName = 60
 
-// slug returns a title as the name of a file: its letters and digits, joined by hyphens.
-func slug(title string) string {
-	words := strings.FieldsFunc(strings.ToLower(title), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-	name := strings.Join(words, "-")
-	if r := []rune(name); len(r) > maxSlug {
-		name = strings.Trim(string(r[:maxSlug]), "-")
+// fileName returns a title as the name of a file.
+func fileName(title string) string {
+	name := exports.Slug(title)
+	if r := []rune(name); len(r) > maxName {
+		name = strings.Trim(string(r[:maxName]), "-")
 	}
-	if name == "" {
-		return "note"
-	}
-	return name
+	return cmp.Or(name, "note")
 }
 
 // document returns the note: front matter with the title and the source, and the text.
