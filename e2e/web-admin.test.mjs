@@ -1,5 +1,5 @@
-// What a new owner and admin wants to do, in a real Chromium: each task begins at Home, and takes
-// at most five clicks.
+// The tasks of a new owner and admin, in a real Chromium: each task begins at Home, and takes at
+// most five clicks.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';

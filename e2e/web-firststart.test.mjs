@@ -26,7 +26,7 @@ describe('the first start', { skip: missing }, () => {
     browser = await launch(later);
     await until(() => `the block is printed:\n${s.server.output}`, async () => /^ {2}Stop /m.test(s.server.output));
     for (const [, name, value] of s.server.output.matchAll(/^ {2}(\S[^\n]*?) {2,}(\S[^\n]*)$/gm)) printed[name] ??= value;
-    link = () => execFileSync('sh', ['-c', printed['Sign in'].replace(/^run: /, '')], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).match(/http\S+/)[0];
+    link = () => execFileSync('sh', ['-c', /^ +(\S.* login-link --data .*)$/m.exec(s.server.output)[1]], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).match(/http\S+/)[0];
   });
   after(() => later.run());
 

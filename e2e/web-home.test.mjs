@@ -1,5 +1,5 @@
-// What a person does every day on Home, Memory and Activity: see what an AI changed and undo it
-// in one click, undo the undo, find a fact and correct it in place, repair a damaged file, and
+// The daily tasks of a person on Home, Memory and Activity: see what an AI changed and undo it in
+// one click, undo the undo, find a fact and correct it in place, repair a damaged file, and
 // dismiss the first steps. The AI is a real client with a real sandbox.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"satchel/auth/store"
+	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/web"
 	"satchel/web/pages"
@@ -171,5 +172,17 @@ func TestPagesStaySmall(t *testing.T) {
 	}
 	if body := b.get("/account").body; !strings.Contains(body, ">59 nnn") || strings.Contains(body, ">00 nnn") {
 		t.Error("the newest keys are not shown")
+	}
+}
+
+// A page names one action: its own only if the text of the fault names none.
+func TestErrorPagesNameOneAction(t *testing.T) {
+	for text, own := range map[string]bool{
+		"You have no space. Ask the owner of a space to let you change it.": false,
+		"Only an admin of this server may do that.":                         true,
+	} {
+		if p := web.AsPage(fault.New(fault.Forbidden, "%s", text)); (p.Next != "") != own {
+			t.Errorf("%s %s", text, p.Next)
+		}
 	}
 }

@@ -175,7 +175,7 @@ func TestUndoAtOnce(t *testing.T) {
 	press(strings.TrimPrefix(a.location(), issuer))
 	h.holds("n/a.md", "one\n")
 
-	// What an AI did last is not offered as the visitor's own.
+	// The page does not offer to undo the last change of an AI.
 	h.commit("Three", "n/a.md", "three\n")
 	if toastForm.MatchString(b.get(at + "?done=saved").body) {
 		t.Error("the undo is of another's change")

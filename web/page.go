@@ -9,6 +9,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"satchel/internal/fault"
@@ -154,6 +155,12 @@ var (
 	errStale = &PageError{Status: http.StatusForbidden, Title: "The page was out of date", Text: "Nothing was changed. Go back, reload the page, and try again."}
 )
 
+// namesAction reports whether the text of a fault says what the person can do: its first sentence
+// says what is wrong, and the next what to do.
+func namesAction(text string) bool {
+	return strings.Contains(text, ". ") || strings.Contains(text, "; ")
+}
+
 // AsPage returns the page of an error. It is the only place that maps fault codes to
 // status codes and titles.
 func AsPage(err error) *PageError {
@@ -181,7 +188,7 @@ func AsPage(err error) *PageError {
 		p.Status, p.Title = http.StatusTooManyRequests, "Please wait a moment"
 	case fault.Unavailable:
 		p.Status, p.Title = http.StatusServiceUnavailable, "Not available right now"
-		p.Next = "Try again in a minute. If the problem stays, ask the operator of the server to look at its log."
+		p.Next = "Try again in a minute. If the problem continues, ask the operator of the server to look at its log."
 	case fault.Damaged:
 		p.Status, p.Title = http.StatusInternalServerError, "Stored data is damaged"
 		p.Next = "Ask the operator of the server to run satchel doctor."
@@ -189,11 +196,14 @@ func AsPage(err error) *PageError {
 		p.Status, p.Title = 499, "The request was stopped"
 	default:
 		p.Status, p.Title = http.StatusInternalServerError, "Something went wrong"
-		p.Next = "Try again. If the problem stays, ask the operator of the server to look at its log."
+		p.Next = "Try again. If the problem continues, ask the operator of the server to look at its log."
 	}
 	var f *fault.Error
 	if errors.As(err, &f) {
 		p.Retry = f.RetryAfter
+		if namesAction(f.Public) {
+			p.Next = ""
+		}
 	}
 	return p
 }

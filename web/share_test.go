@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -86,6 +87,29 @@ func TestShare(t *testing.T) {
 	want(t, "save again", b.send("/share", form), 303)
 	if h.text(strings.TrimSuffix(p, ".md")+"-2.md") == "" {
 		t.Error("the second note is not there")
+	}
+}
+
+// A text of the allowed length is saved in any script, and a refusal keeps the typed text.
+func TestShareKeepsLongTexts(t *testing.T) {
+	h := newHeld(t, "a.md", "a")
+	b := h.as(h.ada)
+	long := strings.Repeat("ж", 15_000)
+	form := url.Values{"space": {string(h.space.ID)}, "title": {"tea"}, "text": {long}}
+	want(t, "a long text", b.send("/share", form), 303)
+	p := "inbox/" + h.clock().UTC().Format("2006-01-02") + "-tea"
+	if !strings.Contains(h.text(p+".md"), long) {
+		t.Error("the text was cut")
+	}
+	var others []string
+	for n := 2; n <= 50; n++ {
+		others = append(others, fmt.Sprintf("%s-%d.md", p, n), "x")
+	}
+	h.commit("Fill the inbox", others...)
+	a := b.send("/share", form)
+	want(t, "too many notes", a, 409)
+	if !strings.Contains(a.body, long) || !strings.Contains(a.body, "Change the title") {
+		t.Error("the refusal has no form with the typed text")
 	}
 }
 

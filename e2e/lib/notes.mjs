@@ -36,7 +36,7 @@ def litres(beds, heat):
   'memory/person/partner.md': '---\nvalue: Mira, who is allergic to nuts\nconfidence: 0.8\nsource: inferred\nclient: ChatGPT\nfirst_seen: 2026-11-09\nlast_confirmed: 2026-11-09\n---\n',
 };
 
-// What an AI did in it.
+// commands are the changes of an AI.
 const commands = [
   ['printf "\\n## Autumn\\n\\nThe drip line is drained before the first frost.\\n" >> knowledge/garden/watering.md', 'Note when the drip line is drained'],
   ['printf "\\nLund & Sons come on the second Tuesday.\\n" >> knowledge/house/heating.md', 'Keep the day of the boiler’s service'],

@@ -212,11 +212,13 @@ func firstWords(text string) string {
 	return out
 }
 
-// slug joins the words of a text for a file name.
-func slug(text string) string {
+// Slug joins the words of a text for a file name. It returns "" if there are none.
+func Slug(text string) string {
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-	return cmp.Or(strings.Join(words, "-"), "page")
+	return strings.Join(words, "-")
 }
+
+func slug(text string) string { return cmp.Or(Slug(text), "page") }
 
 // clean returns a text without control characters and without blanks around it.
 func clean(text string) string {

@@ -111,7 +111,7 @@ func printable(s string, most int) string {
 	return strings.ToValidUTF8(s[:min(len(s), most)], "")
 }
 
-// refusalRecorder records the status of an answer, and the begin of an error's text.
+// refusalRecorder records the status of an answer, and the beginning of an error's text.
 type refusalRecorder struct {
 	http.ResponseWriter
 	status int

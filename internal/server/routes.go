@@ -12,7 +12,8 @@ import (
 // routes are the handlers of the public address.
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
-	// What clients ask for when they connect. If they fail, the pages say why.
+	// watched notes the refused requests of clients that connect, so that the pages can say why
+	// they fail.
 	watched := func(next http.Handler) http.Handler { return s.signals.refused.watch(s.addressOf, next) }
 	mux.Handle("/mcp", watched(s.mcp))
 	metadata := s.named(s.resourceMetadata())

@@ -49,8 +49,8 @@ func (s *Service) GetAccess(ctx context.Context, a Actor, _ None) (Access, error
 		return Access{}, err
 	}
 	out.ChosenInvite = Choice(chosen)
-	out.MembersInvite, err = s.membersInvite(ctx)
-	return out, err
+	out.MembersInvite = out.ChosenInvite == Yes || out.ChosenInvite == Configured && s.o.MembersInvite
+	return out, nil
 }
 
 // membersInvite reports whether owners of spaces can invite people who have no account.

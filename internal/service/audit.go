@@ -107,7 +107,7 @@ func (s *Service) everyoneCalled(ctx context.Context, name string) ([]space.User
 		}
 	}
 	if len(out) == 0 {
-		return nil, fault.New(fault.NotFound, "There has never been a user %q.", strings.Map(printable, name))
+		return nil, fault.New(fault.NotFound, "Nobody on this server has or had the name %q. Check the name.", strings.Map(printable, name))
 	}
 	return out, nil
 }

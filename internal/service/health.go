@@ -109,12 +109,15 @@ func (s *Service) ListUsage(ctx context.Context, a Actor, in ListUsageInput) ([]
 	return s.running.Usage(ctx, in.People)
 }
 
-// MaxUsageDays limits the days of ListClientUsage.
-const MaxUsageDays = 365
+// Days of ListClientUsage.
+const (
+	DefaultUsageDays = 30
+	MaxUsageDays     = 365
+)
 
 // ListClientUsageInput selects the last days, with today.
 type ListClientUsageInput struct {
-	Days int `json:"days"` // default 30, at most 365
+	Days int `json:"days"` // default DefaultUsageDays, at most MaxUsageDays
 }
 
 // ListClientUsage lists what clients did on each day, the oldest first.
@@ -126,7 +129,7 @@ func (s *Service) ListClientUsage(ctx context.Context, a Actor, in ListClientUsa
 		return nil, errNotRunning
 	}
 	if in.Days == 0 {
-		in.Days = 30
+		in.Days = DefaultUsageDays
 	}
 	return s.running.ClientUsage(ctx, min(max(in.Days, 1), MaxUsageDays))
 }

@@ -88,7 +88,7 @@ func TestUndoClient(t *testing.T) {
 	for path, want := range map[string]string{"a.md": "two\n", "early.md": "", "late.md": "late\n"} {
 		w.has(path, want)
 	}
-	// What was brought back can be undone once more.
+	// An undo that was undone can be done again.
 	if again, err := w.undo(service.UndoClientInput{Client: "rogue", Since: since, Until: until}); err != nil || again.Undone != 3 {
 		t.Errorf("after the undo was undone: %+v, %v", again, err)
 	}
@@ -126,7 +126,7 @@ func TestUndoClientUndoesManyChangesOnce(t *testing.T) {
 	w.has("a.md", "")
 }
 
-func TestUndoClientRefusesASpanWithoutAnEndOrAClient(t *testing.T) {
+func TestUndoClientRefusesASpanWithoutABeginningOrAClient(t *testing.T) {
 	w := newUndoWorld(t)
 	w.by("rogue", "a.md", "one\n")
 	for name, in := range map[string]service.UndoClientInput{

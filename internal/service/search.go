@@ -76,6 +76,8 @@ type SearchResults struct {
 	IndexCommit space.CommitID `json:"index_commit"`
 	IndexAge    float64        `json:"index_age"` // seconds since the index fell behind
 	Suggestions []string       `json:"suggestions,omitempty"`
+	// ScoreNotes are those of Notes that are about scores, for people who ask why.
+	ScoreNotes []string `json:"-"`
 	// Weak reports that no result has much of the query. It is only set for an outline.
 	Weak bool `json:"weak,omitempty"`
 }
@@ -295,7 +297,7 @@ func newSearchResults(r index.Results) SearchResults {
 	out := SearchResults{
 		Results: make([]SearchResult, len(r.Hits)), Total: r.Total, Truncated: r.Truncated, Scope: r.Scope,
 		IndexCommit: r.IndexCommit, IndexAge: math.Round(r.IndexAge.Seconds()*10) / 10,
-		Notes: r.Notes, Suggestions: r.Suggestions, Weak: r.Weak,
+		Notes: r.Notes, ScoreNotes: r.ScoreNotes, Suggestions: r.Suggestions, Weak: r.Weak,
 	}
 	if r.IndexAge > 0 {
 		out.IndexAge = max(out.IndexAge, 0.1) // 0 means not behind

@@ -3,9 +3,12 @@
 package usage
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -29,6 +32,10 @@ const (
 	maxName  = 60  // characters
 	day      = 24 * time.Hour
 )
+
+// flushTime limits how long the counts of a minute are written, so that a database that hangs
+// does not stop the counter.
+const flushTime = 30 * time.Second
 
 // Others is the name of the clients that are not counted by their own name.
 const Others = "other clients"
@@ -113,14 +120,16 @@ func (c *Counter) run() {
 		case <-c.stop:
 			return
 		case <-tick.C:
-			if err := c.Flush(context.Background()); err != nil {
+			ctx, cancel := context.WithTimeout(context.Background(), flushTime)
+			if err := c.Flush(ctx); err != nil {
 				c.o.Logger.Warn("usage was not written; it will be tried again", "error", err)
 			}
+			cancel()
 		}
 	}
 }
 
-// Close writes what is counted.
+// Close writes what is counted. It returns when ctx ends.
 func (c *Counter) Close(ctx context.Context) error {
 	if c == nil {
 		return nil
@@ -128,8 +137,12 @@ func (c *Counter) Close(ctx context.Context) error {
 	var err error
 	c.once.Do(func() {
 		close(c.stop)
-		<-c.done
-		err = c.Flush(ctx)
+		select {
+		case <-c.done:
+			err = c.Flush(ctx)
+		case <-ctx.Done():
+			err = fmt.Errorf("write usage: %w", ctx.Err())
+		}
 	})
 	return err
 }
@@ -187,7 +200,12 @@ func (c *Counter) Flush(ctx context.Context) error {
 		return nil
 	}
 	err := c.o.DB.Transact(ctx, func(tx *gorm.DB) error {
-		for k, a := range counts {
+		// Two servers that write the same rows in different orders would wait for each other.
+		order := slices.SortedFunc(maps.Keys(counts), func(a, b key) int {
+			return cmp.Or(cmp.Compare(a.day, b.day), cmp.Compare(a.client, b.client))
+		})
+		for _, k := range order {
+			a := counts[k]
 			err := tx.Exec(`INSERT INTO usage_days (day, client, calls, searches, bash_ms, tokens) VALUES (?, ?, ?, ?, ?, ?)
 				ON CONFLICT (day, client) DO UPDATE SET calls = usage_days.calls + excluded.calls, searches = usage_days.searches + excluded.searches,
 				bash_ms = usage_days.bash_ms + excluded.bash_ms, tokens = usage_days.tokens + excluded.tokens`,

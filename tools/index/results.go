@@ -74,6 +74,8 @@ type Results struct {
 	// Notes are sentences for the caller. For example, they say which part of the query was
 	// not understood or could not be searched.
 	Notes []string
+	// ScoreNotes are those of Notes that are about scores, for people who ask why.
+	ScoreNotes []string
 	// Suggestions are words of the index that are similar to the words that found nothing.
 	Suggestions []string
 	// Tokens is the approximate cost of Hits, as present.EstimateTokens counts.

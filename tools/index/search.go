@@ -190,7 +190,7 @@ func (x *Index) search(ctx context.Context, cols []Collection, q Query, broken m
 	if err != nil {
 		return r, err
 	}
-	r.Notes = run.Notes
+	r.Notes, r.ScoreNotes = run.Notes, run.ScoreNotes
 	if len(r.Hits) < len(docs) && !r.Weak {
 		r.Notes = append(r.Notes, present.CutNote(len(r.Hits)))
 	}

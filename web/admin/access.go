@@ -120,7 +120,7 @@ func otherWays(by map[string]int) []accessEntry {
 		case "first run":
 			e.Kind = "The first run"
 		case "invitation":
-			e.Kind = "Invitations"
+			e.Kind = "Invites"
 		case "":
 			e.Kind = "Not known"
 		default:

@@ -20,9 +20,9 @@ import (
 
 // Limits of the audit log's pages.
 const (
-	auditRows   = 100
-	auditExport = 100_000 // entries
-	auditPart   = 1000    // entries that an export reads at once
+	auditRows  = 100
+	auditPart  = 1000 // entries that an export reads at once
+	auditNames = 200  // people, and clients, that the filter offers
 )
 
 // auditFilter is the filter in the address of the page.
@@ -51,7 +51,6 @@ type auditPage struct {
 	Acts      []actGroup
 	People    []string
 	Clients   []string
-	Vias      []string
 	Older     string // the address of older entries; "" if there are none
 	CSV, JSON string
 }
@@ -66,15 +65,10 @@ type auditEntry struct {
 
 func actGroups() []actGroup {
 	return []actGroup{
-		{"session", "Sign-ins"}, {"link", "Sign-in links"}, {"invitation", "Invitations"}, {"user", "People"},
+		{"session", "Sign-ins"}, {"link", "Sign-in links"}, {"invitation", "Invites"}, {"user", "People"},
 		{"space", "Spaces"}, {"member", "Members"}, {"grant", "Clients’ access"}, {"key", "Keys"}, {"client", "Clients"},
 		{"source", "Sources"}, {"github", "GitHub"}, {"passkey", "Passkeys"}, {"settings", "Settings"},
 	}
-}
-
-// auditVias returns how things are done, as the audit log names it.
-func auditVias() []string {
-	return []string{"web", "command line", "client", "consent", "invitation", "sign-in", "first run"}
 }
 
 // auditInput reads the filter of a request.
@@ -108,8 +102,8 @@ func auditInput(v *web.Visit) (f auditFilter, in service.ListAuditInput, err err
 // showAudit handles GET /admin/audit.
 func (s *pages) showAudit(v *web.Visit) error {
 	f, in, err := auditInput(v)
-	page := web.Page{Title: "Audit log", Wide: true, Current: "/admin", Styles: []string{"admin.css", "usage.css"}}
-	body := auditPage{Filter: f, Acts: actGroups(), Vias: auditVias()}
+	page := web.Page{Title: "Audit log", Wide: true, Current: "/admin", Styles: []string{"admin.css"}}
+	body := auditPage{Filter: f, Acts: actGroups()}
 	status := http.StatusOK
 	var rows []service.AuditEntry
 	if err == nil {
@@ -138,7 +132,7 @@ func (s *pages) showAudit(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	for _, u := range people {
+	for _, u := range people[:min(len(people), auditNames)] {
 		body.People = append(body.People, u.Name)
 	}
 	clients, err := s.Service.ListClients(v.R.Context(), v.Actor(), service.None{})
@@ -146,7 +140,7 @@ func (s *pages) showAudit(v *web.Visit) error {
 		return err
 	}
 	for _, c := range clients {
-		if c.Name != "" && !slices.Contains(body.Clients, c.Name) && len(body.Clients) < 200 {
+		if c.Name != "" && !slices.Contains(body.Clients, c.Name) && len(body.Clients) < auditNames {
 			body.Clients = append(body.Clients, c.Name)
 		}
 	}
@@ -203,11 +197,11 @@ func (s *pages) exportAudit(v *web.Visit) error {
 		h.Set("Content-Type", "text/csv; charset=utf-8")
 		write = writeAuditCSV(v.W)
 	}
-	for n := 0; len(part) > 0 && n < auditExport; {
+	for len(part) > 0 {
 		if err := write(part); err != nil {
 			return nil // the browser is gone
 		}
-		if n += len(part); len(part) < auditPart {
+		if len(part) < auditPart {
 			break
 		}
 		in.Before = part[len(part)-1].ID

@@ -25,6 +25,7 @@ const (
 
 type usagePage struct {
 	Days    int
+	Kept    int // days that the server keeps
 	Periods []web.Link
 	Charts  []usageChart
 	Area    web.Chart // of each chart
@@ -68,7 +69,7 @@ func measures() []measure {
 
 // showUsage handles GET /admin/usage.
 func (s *pages) showUsage(v *web.Visit) error {
-	body := usagePage{Days: 30}
+	body := usagePage{Days: service.DefaultUsageDays, Kept: int(usage.DefaultKeep / (24 * time.Hour))}
 	if n, err := strconv.Atoi(v.R.URL.Query().Get("days")); err == nil && slices.Contains(periods(), n) {
 		body.Days = n
 	}

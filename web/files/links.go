@@ -58,7 +58,7 @@ func (d *lists) walk(dir space.Path, segs []string, loose bool) (space.Entry, bo
 			return e, false
 		}
 		if loose {
-			seg = slug(seg)
+			seg = siteName(seg)
 			if seg == "index" && i > 0 && i == len(segs)-1 {
 				return e, true // the directory itself
 			}
@@ -92,7 +92,7 @@ func (d *lists) namesOf(dir space.Path) (map[string]space.Entry, bool) {
 	for _, e := range all {
 		base := path.Base(string(e.Path))
 		names[base] = e
-		key := "/" + slug(base)
+		key := "/" + siteName(base)
 		if was, ok := names[key]; !ok || was.Dir && !e.Dir {
 			names[key] = e
 		}
@@ -101,9 +101,9 @@ func (d *lists) namesOf(dir space.Path) (map[string]space.Entry, bool) {
 	return names, true
 }
 
-// slug returns a name as the address of a site has it: without the ending of a page and the
+// siteName returns a name as the address of a site has it: without the ending of a page and the
 // number that orders it.
-func slug(name string) string {
+func siteName(name string) string {
 	name = strings.ToLower(name)
 	for _, ext := range []string{".md", ".mdx", ".markdown", ".html"} {
 		if stem, ok := strings.CutSuffix(name, ext); ok && stem != "" {

@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -85,7 +86,7 @@ func (s *pages) showSearch(v *web.Visit) error {
 			return err
 		}
 	}
-	return s.Page(v, http.StatusOK, "search", web.Page{Title: title, Wide: true, Current: "search", Space: &m, Styles: []string{"files.css", "usage.css"}, Beside: []string{"search.js"}, Asks: body.Action, Body: body})
+	return s.Page(v, http.StatusOK, "search", web.Page{Title: title, Wide: true, Current: "search", Space: &m, Styles: []string{"files.css"}, Beside: []string{"search.js"}, Asks: body.Action, Body: body})
 }
 
 func (s *pages) search(v *web.Visit, m service.View, body *searchPage, more, why bool) error {
@@ -106,8 +107,8 @@ func (s *pages) search(v *web.Visit, m service.View, body *searchPage, more, why
 	}
 	body.Total, body.Scope = max(a.Total, len(a.Results)), a.Scope
 	for _, n := range a.Notes {
-		// What the ranking left out, and by which score, is for those who ask why.
-		if !why && len(a.Results) > 0 && strings.Contains(n, " score") {
+		// Notes about scores are for people who ask why.
+		if !why && len(a.Results) > 0 && slices.Contains(a.ScoreNotes, n) {
 			continue
 		}
 		body.Notes = append(body.Notes, searchLink{Text: web.Shorten(n, 500)})

@@ -3,6 +3,7 @@
 package share
 
 import (
+	"cmp"
 	"embed"
 	"encoding/json"
 	"fmt"
@@ -10,8 +11,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"unicode"
 
+	"satchel/internal/exports"
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
@@ -27,7 +28,7 @@ type pages struct{ *web.Site }
 func Register(site *web.Site) error {
 	s := &pages{site}
 	s.Handle("GET /share", web.LimitPage, web.SignedIn, s.show)
-	s.Handle("POST /share", web.LimitPage, web.SignedIn, s.save)
+	s.HandleLarge("POST /share", maxForm, func(*web.Visit) error { return nil }, s.save)
 	s.Handle("GET /share/saved", web.LimitPage, web.SignedIn, s.showSaved)
 	return s.AddTemplates(templates)
 }
@@ -38,6 +39,9 @@ const (
 	maxText  = 20_000
 	maxLink  = 2_000
 )
+
+// maxForm limits the form, in bytes: a character has at most four bytes, and each is three in a form.
+const maxForm = 12*(maxTitle+maxText+maxLink) + web.MaxFormBytes
 
 // maxAlike limits how many files of one day may have the same name.
 const maxAlike = 50
@@ -113,7 +117,10 @@ func (s *pages) save(v *web.Visit) error {
 	m := all[i]
 	title = titleOf(title, text, link)
 	p, err := s.free(v, m, title)
-	if err != nil {
+	switch {
+	case web.IsRefusal(err):
+		return s.form(v, form, web.AsPage(err).Status, fault.PublicOf(err), "title")
+	case err != nil:
 		return err
 	}
 	change := space.Change{Path: string(p), Op: space.Write, Content: []byte(document(title, text, link))}
@@ -145,7 +152,7 @@ func titleOf(title, text, link string) string {
 
 // free returns a path in the inbox at which there is nothing.
 func (s *pages) free(v *web.Visit, m service.View, title string) (space.Path, error) {
-	base := "inbox/" + s.Now().UTC().Format("2006-01-02") + "-" + slug(title)
+	base := "inbox/" + s.Now().UTC().Format("2006-01-02") + "-" + fileName(title)
 	for n := 1; n <= maxAlike; n++ {
 		p := space.Path(base + ".md")
 		if n > 1 {
@@ -162,20 +169,16 @@ func (s *pages) free(v *web.Visit, m service.View, title string) (space.Path, er
 	return "", fault.New(fault.Conflict, "The inbox has too many notes with this title from today. Change the title, and save again.")
 }
 
-// maxSlug limits the name of a file, in characters.
-const maxSlug = 60
+// maxName limits the name of a file, in characters.
+const maxName = 60
 
-// slug returns a title as the name of a file: its letters and digits, joined by hyphens.
-func slug(title string) string {
-	words := strings.FieldsFunc(strings.ToLower(title), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-	name := strings.Join(words, "-")
-	if r := []rune(name); len(r) > maxSlug {
-		name = strings.Trim(string(r[:maxSlug]), "-")
+// fileName returns a title as the name of a file.
+func fileName(title string) string {
+	name := exports.Slug(title)
+	if r := []rune(name); len(r) > maxName {
+		name = strings.Trim(string(r[:maxName]), "-")
 	}
-	if name == "" {
-		return "note"
-	}
-	return name
+	return cmp.Or(name, "note")
 }
 
 // document returns the note: front matter with the title and the source, and the text.

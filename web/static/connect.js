@@ -63,7 +63,7 @@
     if (live) live.hidden = ticked;
   }
 
-  // What the server refused meanwhile, for somebody whose client does not arrive.
+  // refuse lists the refused requests, for a person whose client does not arrive.
   function refuse(list) {
     const box = waits.querySelector('[data-refused]');
     box.hidden = ticked || list.length === 0;

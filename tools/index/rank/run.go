@@ -28,6 +28,8 @@ type Run struct {
 	// Notes are sentences for the caller, and Total is how many documents match.
 	Notes []string
 	Total int
+	// ScoreNotes are those of Notes that are about scores.
+	ScoreNotes []string
 
 	opts     *Options
 	analyzer *parse.Analyzer
@@ -155,6 +157,12 @@ func (u *Run) note(format string, args ...any) {
 	u.Notes = append(u.Notes, fmt.Sprintf(format, args...))
 }
 
+// noteScores adds a note about scores.
+func (u *Run) noteScores(format string, args ...any) {
+	u.note(format, args...)
+	u.ScoreNotes = append(u.ScoreNotes, u.Notes[len(u.Notes)-1])
+}
+
 // Rank returns the documents that match, best first.
 func (u *Run) Rank(ctx context.Context) ([]*Candidate, error) {
 	all, err := u.match(ctx)
@@ -269,7 +277,7 @@ func (u *Run) ordered(ctx context.Context, all []*Candidate) ([]*Candidate, erro
 			})
 		}
 		if len(all) < matched {
-			u.note("Only the pages with all words of the best one, or at least %.0f%% of its score, are sorted; the other matches are left out.", 100*relevantShare)
+			u.noteScores("Only the pages with all words of the best one, or at least %.0f%% of its score, are sorted; the other matches are left out.", 100*relevantShare)
 		}
 	}
 	if err := u.readHeaders(ctx, all); err != nil {
@@ -294,7 +302,7 @@ func (u *Run) cutWeak(all []*Candidate) []*Candidate {
 	for i, f := range all {
 		if i >= leastHits && u.Weak(f.Score, all[0].Score) {
 			if i < u.limit {
-				u.note("Hits under %.0f%% of the best score are left out.", 100*u.opts.MinScoreShare)
+				u.noteScores("Hits under %.0f%% of the best score are left out.", 100*u.opts.MinScoreShare)
 			}
 			return all[:i]
 		}

@@ -52,10 +52,11 @@ A second import adds only what is new, and keeps what you have changed.`}, func(
 
 // importedMemory prints what an import did, or would do.
 func (c *call) importedMemory(m service.ImportedMemory) {
-	for _, part := range []struct {
-		what string
-		n    service.ImportCounts
-	}{{"pages", m.Pages}, {"facts", m.Facts}} {
+	parts := []struct {
+		what, title string
+		n           service.ImportCounts
+	}{{"pages", "Pages", m.Pages}, {"facts", "Facts", m.Facts}}
+	for _, part := range parts {
 		for _, i := range part.n.First {
 			c.printf("%s: %s\n", printable(i.Path), oneLine(strings.ReplaceAll(i.Name, "\n", " ")))
 		}
@@ -72,8 +73,11 @@ func (c *call) importedMemory(m service.ImportedMemory) {
 	for _, w := range m.Warning {
 		c.printf("Warning: %s: %s\n", printable(w.Path), oneLine(w.Why))
 	}
-	c.printf("Pages (%s): %d added, %d replaced, %d unchanged\n", m.Format, m.Pages.Added, m.Pages.Replaced, m.Pages.Unchanged)
-	c.printf("Facts (%s): %d added, %d replaced, %d unchanged\n", m.Format, m.Facts.Added, m.Facts.Replaced, m.Facts.Unchanged)
+	for _, part := range parts {
+		if n := part.n; n.Added+n.Replaced+n.Unchanged > 0 {
+			c.printf("%s (%s): %d added, %d replaced, %d unchanged\n", part.title, m.Format, n.Added, n.Replaced, n.Unchanged)
+		}
+	}
 	switch {
 	case m.DryRun:
 		c.printf("This was a dry run: nothing has changed.\n")

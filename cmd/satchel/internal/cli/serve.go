@@ -193,7 +193,7 @@ func (c *call) greet(s *server.Server, first access) {
 		c.printf("  Sign in      %s\n               (works once, within %s)\n", first.link, config.FormatDuration(service.DefaultLinkLifetime))
 	} else {
 		c.printf("  Pages        %s\n", s.PagesURL())
-		c.printf("  Sign in      run: %s login-link --data %s\n", shellQuote(c.Executable), shellQuote(s.Config.DataDir))
+		c.printf("  Sign in      as admin: run this command, and open the link that it prints:\n               %s login-link --data %s\n", shellQuote(c.Executable), shellQuote(s.Config.DataDir))
 	}
 	c.printf("  MCP address  %s/mcp\n", s.PagesURL())
 	if first.file != "" {

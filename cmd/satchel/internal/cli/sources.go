@@ -47,7 +47,7 @@ server can read the source.`}, func(fs *pflag.FlagSet) runner {
 			for _, f := range text.Fields() {
 				fs.StringVar(f.Text, f.Name, "", usage[f.Name])
 			}
-			readers := fs.StringSlice("for", nil, "the `NAMES` of its readers, separated by commas; --for= for the owner alone (default: everybody)")
+			readers := fs.StringSlice("for", nil, "the `NAMES` of its readers, separated by commas; everybody for all people; --for= for the owner alone (default: everybody)")
 			memory := fs.Bool("with-memory", false, "include the space's memory")
 			return func(ctx context.Context, args []string) error {
 				in := service.PublishSourceInput{
@@ -56,9 +56,16 @@ server can read the source.`}, func(fs *pflag.FlagSet) runner {
 				}
 				in.WithMemory = *memory
 				for _, n := range *readers {
-					if n = strings.TrimSpace(n); n != "" {
+					switch n = strings.TrimSpace(n); n {
+					case "":
+					case "everybody", "everyone":
+						in.Source.Everybody = true
+					default:
 						in.Readers = append(in.Readers, n)
 					}
+				}
+				if in.Source.Everybody {
+					in.Readers = nil
 				}
 				return c.admin(ctx, func(s admin.Service) error {
 					x, err := admin.Do(ctx, s, (*service.Service).PublishSource, in)

@@ -77,6 +77,15 @@ func (f settingFlags) setting(url string) (syncs.Setting, error) {
 	return s, err
 }
 
+// ofMachine adds to an error about an address how to add what is on this machine.
+func (c *call) ofMachine(err error, args []string) error {
+	address := strings.Join(args, "")
+	if fault.FieldOf(err) == "url" && !c.flags.Changed("kind") && (strings.HasPrefix(address, "/") || strings.HasPrefix(address, "file:")) {
+		return fault.New(fault.CodeOf(err), "%s For a git repository on this machine add --kind git, and for a folder --kind directory.", fault.PublicOf(err))
+	}
+	return err
+}
+
 func (c *call) sourceAdd() *cobra.Command {
 	return c.command(&cobra.Command{Use: "add URL", Args: cobra.MaximumNArgs(1), Short: "add a source that follows a repository or another upstream", Long: `
 The server fetches the files, keeps their history, and updates them on a schedule. Others read
@@ -101,7 +110,7 @@ the source. The operator may also add addresses in private networks and director
 			if *preview {
 				p, err := longTask(ctx, c, (*service.Service).PreviewSyncedSource, in)
 				if err != nil {
-					return err
+					return c.ofMachine(err, args)
 				}
 				return c.answer(p, func() { c.printPreview(p) })
 			}
@@ -110,7 +119,7 @@ the source. The operator may also add addresses in private networks and director
 			return c.admin(ctx, func(s admin.Service) error {
 				added, err := admin.Do(ctx, s, (*service.Service).AddSyncedSource, in)
 				if err != nil {
-					return err
+					return c.ofMachine(err, args)
 				}
 				x, err := admin.Do(service.WithProgress(ctx, line.show), s, (*service.Service).SyncSource, service.SyncSourceInput{ID: added.ID})
 				line.clear()
@@ -268,12 +277,12 @@ func (c *call) printSync(x service.SyncedSource) {
 	case x.Run.State == space.SyncUnchanged:
 		c.printf("%s is up to date.\n", x.ID)
 	default:
-		c.printf("Synced %s: %d files; %s.\n", x.ID, x.Run.Files, changesOf(x.Run.SyncCounts))
+		c.printf("Synced %s: %s; %s.\n", x.ID, counted(x.Run.Files), changesOf(x.Run.SyncCounts))
 	}
 }
 
 func (c *call) printPreview(p space.SyncPreview) {
-	c.printf("The source would be of the kind %s, with %d files.\n", p.Kind, p.Files)
+	c.printf("The source would be of the kind %s, with %s.\n", p.Kind, counted(p.Files))
 	for _, t := range p.Titles {
 		c.printf("  %s\n", printable(t))
 	}

@@ -91,5 +91,5 @@ func (c *call) printUpload(x service.UploadedToSource) {
 			c.printf("%s was left out (%s): %s\n", printable(f.Name), f.Reason, printable(f.Problem))
 		}
 	}
-	c.printf("%s has %d files.\n", x.ID, x.Source.Files)
+	c.printf("%s has %s.\n", x.ID, counted(x.Source.Files))
 }
