@@ -214,7 +214,7 @@ func firstWords(text string) string {
 
 // Slug joins the words of a text for a file name. It returns "" if there are none.
 func Slug(text string) string {
-	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) })
 	return strings.Join(words, "-")
 }
 

@@ -13,6 +13,8 @@ const (
 	// linkDrops is how many names at the beginning of a site's address may be missing in
 	// the space, such as "docs/4.x".
 	linkDrops = 3
+	// linkMisses limits the places at which the links of one page may find nothing.
+	linkMisses = 2000
 )
 
 // find returns the file or directory that a link of a page means. name is the path in the
@@ -38,9 +40,13 @@ func (d *lists) find(name string, rooted bool) (found string, dir, ok bool) {
 			if above == "." || above == "/" {
 				above = ""
 			}
+			if d.missed >= linkMisses {
+				return "", false, false
+			}
 			if e, ok := d.walk(space.Path(above), segs[drop:], true); ok {
 				return string(e.Path), e.Dir, true
 			}
+			d.missed++
 			if above == "" {
 				break
 			}

@@ -31,6 +31,8 @@ type lists struct {
 	all map[space.Path][]space.Entry
 	// slugs are the names of directories as links of sites write them; see links.go.
 	slugs map[space.Path]map[string]space.Entry
+	// missed counts the places at which links of sites found nothing.
+	missed int
 }
 
 func listsOf(v *web.Visit, l web.Location) *lists {

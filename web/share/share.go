@@ -116,23 +116,30 @@ func (s *pages) save(v *web.Visit) error {
 	}
 	m := all[i]
 	title = titleOf(title, text, link)
-	p, err := s.free(v, m, title)
-	switch {
-	case web.IsRefusal(err):
-		return s.form(v, form, web.AsPage(err).Status, fault.PublicOf(err), "title")
-	case err != nil:
-		return err
+	for try := 1; ; try++ {
+		p, err := s.free(v, m, title)
+		switch {
+		case web.IsRefusal(err):
+			return s.form(v, form, web.AsPage(err).Status, fault.PublicOf(err), "title")
+		case err != nil:
+			return err
+		}
+		change := space.Change{Path: string(p), Op: space.Write, Content: []byte(document(title, text, link))}
+		remark, err := s.WriteFiles(v, m.ID, space.ToolWeb, []space.Change{change}, "Save “"+web.Shorten(title, 60)+"” to the inbox")
+		switch {
+		case fault.CodeOf(err) == fault.Conflict && try < maxTries: // another note has taken the path meanwhile
+		case web.IsRefusal(err):
+			return s.form(v, form, web.AsPage(err).Status, fault.PublicOf(err), "text")
+		case err != nil:
+			return err
+		default:
+			return s.Saved(v, m, remark, "/share/saved?"+web.URLQuery("space", string(m.ID), "path", string(p)))
+		}
 	}
-	change := space.Change{Path: string(p), Op: space.Write, Content: []byte(document(title, text, link))}
-	remark, err := s.WriteFiles(v, m.ID, space.ToolWeb, []space.Change{change}, "Save “"+web.Shorten(title, 60)+"” to the inbox")
-	switch {
-	case web.IsRefusal(err):
-		return s.form(v, form, web.AsPage(err).Status, fault.PublicOf(err), "text")
-	case err != nil:
-		return err
-	}
-	return s.Saved(v, m, remark, "/share/saved?"+web.URLQuery("space", string(m.ID), "path", string(p)))
 }
+
+// maxTries limits how often a note looks for a free path.
+const maxTries = 10
 
 // titleOf returns the title of a note: the given one, or the first line of the text, or the host of
 // the link.
