@@ -124,7 +124,7 @@ describe('searching, settings and administration', { skip: missing }, () => {
     await judge(page, 'remote-failing');
     few(t);
     await page.goto('/');
-    await page.locator('a[href$="/remote"]').first().waitFor(); // Home links to the same page
+    await page.locator('main a[href$="/remote"]').first().waitFor(); // Home links to the same page
   });
 
   test('the other tabs of the settings', async () => {
