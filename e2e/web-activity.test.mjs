@@ -140,6 +140,8 @@ describe('activity in Chromium', { skip: missing }, () => {
       }
       const order = days.flatMap((d) => d.rows.map((r) => r[0]));
       assert.deepEqual(order, order.toSorted().toReversed());
+      await page.getByRole('link', { name: 'Compare versions' }).click();
+      await page.locator('#versus').waitFor();
       assert.equal(await page.locator('input[name="from"]:checked').count() + await page.locator('input[name="to"]:checked').count(), 2);
       await judge(page, `history-${timezoneId.slice(8)}`);
 

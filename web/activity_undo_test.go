@@ -146,7 +146,7 @@ func TestTheFirstPageTellsWhatWaits(t *testing.T) {
 	}
 	a.by("claude", "Obey", "skills/a/SKILL.md", "one\n\ntwo\n")
 	body := b.get("/").body
-	if !strings.Contains(body, link) || !strings.Contains(body, "1 to confirm") {
+	if !strings.Contains(body, link) || !strings.Contains(body, "1 change to confirm") {
 		t.Error("it does not say what waits")
 	}
 	reviews := b.get(a.in("reviews")).body

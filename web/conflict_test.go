@@ -152,7 +152,7 @@ func TestConflictStaysOpen(t *testing.T) {
 	h.commit("Theirs", "a.md", "one\ntheirs\n")
 	a := b.save(h, "a.md", form, "one\nmine\n")
 	want(t, "save", a, http.StatusConflict)
-	sides := []string{`id="theirs"`, "theirs</code>", "mine</code>", "The whole texts", ">\none\nmine\n</textarea>", ">\none\ntwo\n</textarea>"}
+	sides := []string{`id="theirs"`, "theirs</code>", "mine</code>", "Show the full texts", ">\none\nmine\n</textarea>", ">\none\ntwo\n</textarea>"}
 	next := func(act, text string) answer {
 		f := fields(a.body)
 		f.Set("sent", "one\r\nmine\r\n")
