@@ -75,7 +75,7 @@ type historyPage struct {
 	// address that begins the choice, or ends it.
 	Choosing bool
 	Choose   string
-	Restore string // the address of the forms that restore a version; empty for readers
+	Restore  string // the address of the forms that restore a version; empty for readers
 	// Moved is the earlier path of the file or directory, and MovedFrom is the address of
 	// its history there. Both are empty if it did not move.
 	Moved, MovedFrom string
