@@ -79,7 +79,7 @@ func TestWhatWasUndoneSaysSo(t *testing.T) {
 		_, item, _ := strings.Cut(b.get(a.in("activity")).body, `id="c-`+string(of)+`"`)
 		item, _, _ = strings.Cut(item, "\n</li>")
 		page := b.get(a.in("commits/%s", of)).body
-		for _, part := range []struct{ name, got, undo string }{{"list", item, "/revert?commit=" + string(of)}, {"page", page, a.in("revert?here")}} {
+		for _, part := range []struct{ name, got, undo string }{{"list", item, `action="` + a.in("revert") + `"`}, {"page", page, a.in("revert?here")}} {
 			if strings.Contains(part.got, "undone since") != want || strings.Contains(part.got, part.undo) == want {
 				t.Errorf("%s: the %s of %s is wrong", when, part.name, of.Short())
 			}
@@ -99,7 +99,7 @@ func TestWhatWasUndoneSaysSo(t *testing.T) {
 	if s := undo(a.head()); s != "Undo “Write a plan”" {
 		t.Error(s)
 	}
-	if strings.Contains(a.as(a.bob).get(a.in("commits/%s", c.ID)).body, "/revert?") {
+	if strings.Contains(a.as(a.bob).get(a.in("commits/%s", c.ID)).body, "/revert") {
 		t.Error("a reader is offered to undo")
 	}
 }

@@ -92,7 +92,7 @@ func (s *pages) needsOf(v *web.Visit, h homePage, clients []client) (out []need,
 	for _, w := range h.Waiting {
 		name := web.Shorten(w.Name, 60)
 		if w.Role != space.Owner {
-			name += " of " + w.OwnerLabel
+			name += " of " + w.OwnerLabel()
 		}
 		out = append(out, need{"eye", web.Plural(w.Files, "1 change to confirm", "%d changes to confirm"), "An AI changed files in " + name + " that instruct all AIs of the space.", "/spaces/" + string(w.ID) + "/reviews", "Review", false})
 	}
