@@ -223,12 +223,12 @@ func TestAttackMoreChangesThanFitAreAllUndone(t *testing.T) {
 	want(t, "preview", page, http.StatusOK)
 	checkPage(t, "preview", page)
 	ids := commits(page.body)
-	if len(ids) != 100 || !strings.Contains(page.body, "include what another client wrote") {
+	if len(ids) != 100 || !strings.Contains(page.body, "include text that another client wrote") {
 		t.Fatalf("%d are listed", len(ids))
 	}
 	// They can be left, and fewer be chosen.
-	older := b.get(htmlAttr(t, page.body, "look at the older ones"))
-	if got := commits(older.body); len(got) != 4 || got[3] != string(first.ID) || strings.Contains(older.body, "look at the older ones") {
+	older := b.get(htmlAttr(t, page.body, "Show the older changes"))
+	if got := commits(older.body); len(got) != 4 || got[3] != string(first.ID) || strings.Contains(older.body, "Show the older changes") {
 		t.Errorf("%d are older", len(got))
 	}
 	if strings.Count(page.body, `type="checkbox" name="commit"`) != 100 {

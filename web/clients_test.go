@@ -79,7 +79,7 @@ func TestDisconnectingAsks(t *testing.T) {
 	must(t, err)
 	_, _, err = h.CreateKey(t.Context(), cli, store.NewKey{User: h.ada.ID, Space: h.space.ID, Scopes: []space.Scope{space.ScopeRead}, Name: "k"})
 	must(t, err)
-	ends := regexp.MustCompile(`(?s)<details class="sure"><summary>(Disconnect|Revoke)<span.{1,60}</summary><form method="post" action="/account/grants/revoke">.{1,700}Yes, (disconnect|revoke) it`)
+	ends := regexp.MustCompile(`(?s)<details class="sure"><summary>(Disconnect|Revoke)<span.{1,60}</summary><form method="post" action="/account/grants/revoke">.{1,700}<button class="risky">(Disconnect|Revoke)<`)
 	for page, n := range map[string]int{"/account": 2, "/account/keys": 1} {
 		a := b.get(page)
 		if got := len(ends.FindAllString(a.body, -1)); got != n || strings.Count(a.body, `action="/account/grants/revoke"`) != n {

@@ -23,7 +23,7 @@ func TestConflict(t *testing.T) {
 		if got := shownText(a.body); got != "ONE\ntwo\nthree\nFOUR\n" {
 			t.Errorf("the field has %q", got)
 		}
-		for _, s := range []string{"claude-code", "Change the end", "What changed there since", "data-unsaved"} {
+		for _, s := range []string{"claude-code", "Change the end", "Their changes", "data-unsaved"} {
 			if !strings.Contains(a.body, s) {
 				t.Errorf("the page has no %q", s)
 			}

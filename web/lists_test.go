@@ -63,13 +63,13 @@ func TestSessionsNameTheProvider(t *testing.T) {
 		_, _, err := w.StartSession(t.Context(), store.NewSession{User: w.ada.ID, Method: m})
 		must(t, err)
 	}
-	wantWords(t, "account", w.as(w.ada).get("/account"), "by Acme &lt;Inc&gt;,", "by GitHub,", "by one-time link,")
+	wantWords(t, "account", w.as(w.ada).get("/account"), " with Acme &lt;Inc&gt;", " with GitHub", " with a one-time link")
 
 	// A session with a provider that is no longer configured.
 	w = newWorld(t)
 	_, _, err := w.StartSession(t.Context(), store.NewSession{User: w.ada.ID, Method: "oidc"})
 	must(t, err)
-	wantWords(t, "account without it", w.as(w.ada).get("/account"), "by single sign-on,")
+	wantWords(t, "account without it", w.as(w.ada).get("/account"), " with single sign-on")
 }
 
 // People without an address see how to add one, if that is useful.

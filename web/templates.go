@@ -117,7 +117,7 @@ func method(m string, labels map[string]string) string {
 	}
 	switch m {
 	case "link":
-		return "one-time link"
+		return "a one-time link"
 	case "github":
 		return "GitHub"
 	case "oidc":
