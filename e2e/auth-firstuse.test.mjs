@@ -168,7 +168,7 @@ describe('first use in Chromium', { skip: missing }, () => {
       await judge(page, 'account-client');
       assert.doesNotMatch(await page.getByRole('listitem').filter({ hasText: 'e2e TypeScript SDK' }).innerText(), /last used never/);
       await page.getByText('Disconnect e2e TypeScript SDK').click();
-      await page.getByRole('button', { name: /^Disconnect: e2e TypeScript SDK$/ }).click();
+      await page.getByRole('button', { name: /^Disconnect\W{2,}e2e TypeScript SDK$/ }).click();
       await page.getByText('None yet. Connect one.').waitFor();
       const { status, challenge } = await rpc(s.mcp, provider.tokens().access_token, 'tools/list');
       assert.equal(status, 401);
