@@ -63,7 +63,7 @@ func TestSessionsNameTheProvider(t *testing.T) {
 		_, _, err := w.StartSession(t.Context(), store.NewSession{User: w.ada.ID, Method: m})
 		must(t, err)
 	}
-	wantWords(t, "account", w.as(w.ada).get("/account"), "by Acme &lt;Inc&gt;,", "by GitHub,", "by one-time link,")
+	wantWords(t, "account", w.as(w.ada).get("/account"), "with Acme &lt;Inc&gt;,", "with GitHub,", "with a sign-in link,")
 
 	// A session with a provider that is no longer configured.
 	w = newWorld(t)

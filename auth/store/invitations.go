@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -137,7 +138,7 @@ func (s *Store) CreateInvitation(ctx context.Context, by Actor, n NewInvitation)
 		if err := tx.Raw(invitationQuery+"WHERE i.id = ?", row.ID).Scan(&made).Error; err != nil {
 			return fmt.Errorf("read invitation: %w", err)
 		}
-		return s.record(tx, by, "invitation.create", row.ID, map[string]any{"by": n.By, "space": n.Space, "role": n.Role, "admin": n.Admin, "expires": row.Expires})
+		return s.record(tx, by, "invitation.create", row.ID, map[string]any{"name": cmp.Or(n.Note, n.Email), "by": n.By, "space": n.Space, "role": n.Role, "admin": n.Admin, "expires": row.Expires})
 	})
 	if err != nil {
 		return auth.Secret{}, Invitation{}, err
@@ -314,13 +315,14 @@ func (s *Store) RevokeInvitation(ctx context.Context, by Actor, id string, owner
 		if owner != "" {
 			q = q.Where("by_user = ?", string(owner))
 		}
-		gone := q.Delete(&invitationRow{})
+		var row invitationRow
+		gone := q.Clauses(clause.Returning{}).Delete(&row)
 		if gone.Error != nil {
 			return fmt.Errorf("revoke invitation: %w", gone.Error)
 		}
 		if gone.RowsAffected == 0 {
 			return fault.New(fault.NotFound, "There is no such open invitation.")
 		}
-		return s.record(tx, by, "invitation.revoke", id, nil)
+		return s.record(tx, by, "invitation.revoke", id, map[string]any{"name": cmp.Or(row.Note, row.Email)})
 	})
 }
