@@ -116,7 +116,7 @@ func (s *Store) CreateInvitation(ctx context.Context, by Actor, n NewInvitation)
 		return auth.Secret{}, Invitation{}, fault.New(fault.Invalid, "A member can be made an editor or a reader, not %q.", short(string(n.Role)))
 	}
 	if n.Lifetime <= 0 {
-		return auth.Secret{}, Invitation{}, fault.New(fault.Invalid, "The expiry time of the invitation is in the past.")
+		return auth.Secret{}, Invitation{}, fault.New(fault.Invalid, "The expiry time of the invite is in the past.")
 	}
 	if n.By == "" && by.User != "" {
 		return auth.Secret{}, Invitation{}, fmt.Errorf("an invitation of nobody by %s", by.User)
@@ -173,7 +173,7 @@ func (s *Store) checkInviter(tx *gorm.DB, n NewInvitation) error {
 		return fmt.Errorf("count invitations: %w", err)
 	}
 	if open >= maxInvitations {
-		return fault.New(fault.Limited, "There are already %d open invitations; revoke some first.", open)
+		return fault.New(fault.Limited, "There are already %d open invites; revoke some first.", open)
 	}
 	return nil
 }
@@ -190,11 +190,11 @@ func (s *Store) PeekInvitation(ctx context.Context, secret string) (Invitation, 
 }
 
 func errInvitationUsed() error {
-	return fault.New(fault.NotFound, "This invitation was already accepted; ask for a new one.")
+	return fault.New(fault.NotFound, "This invite was already accepted; ask for a new one.")
 }
 
 func (s *Store) takeInvitation(tx *gorm.DB, secret string) (namedInvitation, error) {
-	unknown := fault.New(fault.NotFound, "This server does not know the invitation, or it was revoked; ask for a new one.")
+	unknown := fault.New(fault.NotFound, "This server does not know the invite, or it was revoked; ask for a new one.")
 	var r namedInvitation
 	hash, ok := parseHash(auth.KindInvitation, secret)
 	if !ok {
@@ -209,7 +209,7 @@ func (s *Store) takeInvitation(tx *gorm.DB, secret string) (namedInvitation, err
 	case r.Row.Used != 0:
 		return r, errInvitationUsed()
 	case s.now().UnixMilli() >= r.Row.Expires:
-		return r, fault.New(fault.NotFound, "This invitation has expired; ask for a new one.")
+		return r, fault.New(fault.NotFound, "This invite has expired; ask for a new one.")
 	case !r.mayInvite():
 		return r, unknown
 	}
@@ -245,7 +245,7 @@ func (s *Store) accept(tx *gorm.DB, by Actor, secret string, u userRow) (Invitat
 		return Invitation{}, err
 	}
 	if r.Row.ByUser == u.ID {
-		return Invitation{}, fault.New(fault.Conflict, "This is your own invitation. Send its link to the person you are inviting.")
+		return Invitation{}, fault.New(fault.Conflict, "This is your own invite. Send its link to the person you are inviting.")
 	}
 	now := s.now()
 	done := tx.Exec("UPDATE auth_invitations SET used = ?, used_by = ? WHERE id = ? AND used = 0", now.UnixMilli(), u.ID, r.Row.ID)
@@ -321,7 +321,7 @@ func (s *Store) RevokeInvitation(ctx context.Context, by Actor, id string, owner
 			return fmt.Errorf("revoke invitation: %w", gone.Error)
 		}
 		if gone.RowsAffected == 0 {
-			return fault.New(fault.NotFound, "There is no such open invitation.")
+			return fault.New(fault.NotFound, "There is no such open invite.")
 		}
 		return s.record(tx, by, "invitation.revoke", id, map[string]any{"name": cmp.Or(row.Note, row.Email)})
 	})
