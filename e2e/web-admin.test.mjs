@@ -86,7 +86,7 @@ describe('searching, settings and administration', { skip: missing }, () => {
     await click(tab('Members'));
     await heading('Members');
     await judge(page, 'space-members');
-    await click(page.getByRole('radio', { name: /^Read it/ }));
+    await click(page.getByRole('radio', { name: /^Read the space/ }));
     await click(button('Make a link'));
     await page.getByLabel('The link').waitFor();
     few(t);

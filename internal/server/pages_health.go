@@ -82,7 +82,7 @@ func (h *health) Report(ctx context.Context) (service.Health, error) {
 	r.Totals = []service.HealthTotal{
 		{Name: "People", Value: fmt.Sprint(st.Users)}, {Name: "Admins", Value: fmt.Sprint(st.Admins)},
 		{Name: "Spaces", Value: fmt.Sprint(st.Spaces)}, {Name: "Sources", Value: fmt.Sprint(len(h.s.sources.All()))},
-		{Name: "Keys", Value: fmt.Sprint(st.Keys)}, {Name: "Running sandboxes", Value: fmt.Sprint(up)},
+		{Name: "Keys", Value: fmt.Sprint(st.Keys)}, {Name: "Sandboxes", Value: fmt.Sprint(up)},
 	}
 	return r, nil
 }
@@ -111,7 +111,7 @@ func (h *health) sandboxes(ctx context.Context) service.HealthCheck {
 		return service.HealthCheck{Name: name, State: service.HealthBad, Detail: fault.PublicOf(err), Remedy: "Clients cannot run commands until this is solved; all else works. Run satchel doctor on the server’s machine, which says how to solve the problem."}
 	}
 	p, of := h.s.bash.pool.Status(), h.s.Config.Sandbox.Max
-	c := good(name, "%d of at most %d are running, %d of them busy. They use %s of memory.", p.Sandboxes, of, p.Busy, bytesize.Text(p.Memory))
+	c := good(name, "Running: %d of at most %d. Busy: %d. Memory in use: %s.", p.Sandboxes, of, p.Busy, bytesize.Text(p.Memory))
 	switch {
 	case p.Queued > 0:
 		c.State, c.Remedy = service.HealthNote, fmt.Sprintf("%d commands wait for a free sandbox. If the machine has more memory, raise sandbox.max or sandbox.total_memory in satchel.yaml.", p.Queued)

@@ -160,7 +160,7 @@ func (s *pages) methods(from string) []accessMethod {
 		{cmp.Or(names["github"], "GitHub"), names["github"] != "", "With their account at GitHub", "Comes with a GitHub App, which you set up in two minutes.", "/admin/github"},
 		{cmp.Or(names["oidc"], "Single sign-on"), names["oidc"] != "", "With the account of your organisation", "Needs an OpenID provider. Set auth.oidc in satchel.yaml, and restart the server.", ""},
 		{"Links by mail", s.Mail != nil, mail, "Needs a mail server. Set auth.mail in satchel.yaml, and restart the server.", ""},
-		{"Sign-in links", true, "For somebody without another way. Admins make the links on the tab People", "", ""},
+		{"Sign-in links", true, "For somebody without another way: an admin makes the link on the tab People", "", ""},
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 
 // Limits of the audit log's pages.
 const (
-	auditRows  = 100
+	auditRows  = 50
 	auditPart  = 1000 // entries that an export reads at once
 	auditNames = 200  // people, and clients, that the filter offers
 )

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -52,8 +53,8 @@ func sentences() map[string][]string {
 		"grant.consent":   {"{who} let {client} use {space}"},
 		"grant.create":    {"{client} connected to {space} for {who}"},
 		"grant.revoke":    {"{who} disconnected {client}[ of {other}]"},
-		"key.create":      {"{who} created the key {about}[ for {space}][ of {other}]"},
-		"key.revoke":      {"{who} revoked the key {about}[ of {other}]"},
+		"key.create":      {"{who} created the key {named}[ of {other}][ for the space {space}]", "{who} created a key[ of {other}][ for the space {space}]"},
+		"key.revoke":      {"{who} revoked the key {named}[ of {other}]", "{who} revoked a key[ of {other}]"},
 		"code.reuse":      {"{client} of {who} was disconnected, because its sign-in code was used twice"},
 		"refresh.reuse":   {"{client} of {who} was disconnected, because its refresh token was used twice"},
 		"client.register": {"{client} registered itself as a client"},
@@ -61,7 +62,7 @@ func sentences() map[string][]string {
 		"client.delete":   {"{who} deleted the client {client}"},
 		"settings.set":    {"{who} changed who can invite new people[: {inviters}]"},
 
-		"space.create":          {"{who} created the space {about}"},
+		"space.create":          {"{who} created the space {about} of {owner}", "{who} created the space {about}"},
 		"space.rename":          {"{who} renamed the space {was}[ to {name}]", "{who} renamed the space {about}"},
 		"space.delete":          {"{who} deleted the space {name}"},
 		"space.give":            {"{who} transferred the space {name} to {to}"},
@@ -164,10 +165,17 @@ func (e event) value(key string) phrase {
 			return phrase{}
 		}
 		return name(other)
+	case "owner": // if another person owns the space
+		if owner := e.detail("owner"); owner != e.who().Text {
+			return name(owner)
+		}
+		return phrase{}
 	case "person": // who is invited
 		return phrase{cmp.Or(web.Shorten(e.named(), 80), "a person"), e.named() != ""}
 	case "about":
 		return name(e.ownName(e.About))
+	case "named": // the name of the subject, if it has one
+		return name(e.named())
 	case "subject":
 		return name(e.Subject)
 	case "client": // the name of a client, which may have none
@@ -241,6 +249,10 @@ func (e event) detail(key string) string {
 		return ""
 	case string:
 		return cmp.Or(e.Names[value], value)
+	case float64:
+		return strconv.FormatFloat(value, 'f', -1, 64)
+	case []any:
+		return strings.TrimSuffix(fmt.Sprintln(value...), "\n")
 	default:
 		return fmt.Sprint(value)
 	}
@@ -254,12 +266,14 @@ func (e event) named() string {
 	return e.About
 }
 
-// ownName leaves the owner out of the name of a space that the actor owns.
+// ownName leaves the owner out of the name of a space that the actor owns, or the person whom
+// the entry is about.
 func (e event) ownName(name string) string {
-	if e.User == "" {
-		return name
+	owner, short, ok := strings.Cut(name, "/")
+	if ok && (owner == e.User || e.Action == "key.create" && owner == e.detail("user") || owner == e.detail("owner")) {
+		return short
 	}
-	return strings.TrimPrefix(name, e.User+"/")
+	return name
 }
 
 func withArticle(role string) string {
@@ -275,9 +289,9 @@ func withArticle(role string) string {
 // way says how an entry came about: by which front, and from which browser.
 func (e event) way() string {
 	text := map[string]string{
-		"web": "On the pages", "consent": "On the pages", "command line": "On the command line", "client": "By the client", "registration": "By the client",
-		"configuration": "From satchel.yaml", "first run": "At the first start", "mail": "By mail", "sign-in": "At the first sign-in", "invitation": "With an invite",
-		"github": "From GitHub",
+		"web": "on the pages", "consent": "on the pages", "command line": "on the command line", "client": "by the client", "registration": "by the client",
+		"configuration": "from satchel.yaml", "first run": "at the first start", "mail": "by mail", "sign-in": "at the first sign-in", "invitation": "with an invite",
+		"github": "from GitHub",
 	}[e.Via]
 	if text == "" {
 		text = web.Shorten(e.Via, 40)

@@ -20,7 +20,7 @@ func told(e service.AuditEntry) string {
 
 func TestSentences(t *testing.T) {
 	type detail = map[string]any
-	names := map[string]string{"u_b": "bob", "s_1": "ada/home", "s_2": "bob/team"}
+	names := map[string]string{"u_a": "ada", "u_b": "bob", "s_1": "ada/home", "s_2": "bob/team"}
 	for _, tt := range []struct {
 		who, via, action, subject, about string
 		detail                           detail
@@ -45,6 +45,9 @@ func TestSentences(t *testing.T) {
 		{"ada", "web", "space.import", "s_1", "ada/home", detail{"files": 3.0, "from": "https://git.test/x"}, "ada imported 3 files into home from https://git.test/x"},
 		{"ada", "web", "settings.set", "members_invite", "members_invite", detail{"value": ""}, "ada changed who can invite new people: as satchel.yaml says"},
 		{"", "github", "github.state", "s_1", "ada/home", detail{"name": "ada-l/notes", "to": "removed"}, "GitHub reported that the repository ada-l/notes of ada/home is now removed"},
+		{"", "command line", "key.create", "g_1", "g_1", detail{"user": "u_b", "space": "s_2"}, "The operator created a key of bob for the space team"},
+		{"ada", "web", "key.create", "g_1", "backup", detail{"user": "u_a", "name": "backup", "space": "s_1"}, "ada created the key backup for the space home"},
+		{"", "command line", "space.create", "s_2", "bob/team", detail{"owner": "u_b"}, "The operator created the space team of bob"},
 		{"ada", "web", "new.thing", "x_1", "home", nil, "ada: new thing home"},
 	} {
 		e := service.AuditEntry{User: tt.who, Via: tt.via, Action: tt.action, Subject: tt.subject, About: tt.about, Detail: tt.detail, Names: names}
@@ -59,7 +62,7 @@ func TestNamesInSentences(t *testing.T) {
 	got := event{service.AuditEntry{User: "ada", Action: "space.create", Subject: "s_1", About: "ada/a\u202eb"}, nil}.sentence()
 	want := []phrase{{"ada", true}, {" created the space ", false}, {"ab", true}}
 	if len(got) != 3 || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
-		t.Errorf("%q", got)
+		t.Errorf("%v", got)
 	}
 }
 
