@@ -52,7 +52,7 @@ func TestHealthPage(t *testing.T) {
 	want(t, "health", a, 200)
 	for _, text := range []string{
 		"2 checks need attention", "started <time", "Problem</span>", "Needs attention</span>", "Works</span>", "Off</span>", "Make room.",
-		"&lt;b&gt;full&lt;/b&gt;", "1.5 MB", "1000 or more", `aria-current="page">Health`, ">ada<", ">eve<",
+		"&lt;b&gt;full&lt;/b&gt;", "1.5 MB", "1,000+", `aria-current="page">Health`, ">ada<", ">eve<",
 	} {
 		if !strings.Contains(a.body, text) {
 			t.Errorf("the page has no %q", text)
