@@ -227,7 +227,7 @@ func spaceDone() map[string]string {
 		"role":    "The role was changed.",
 		"same":    "No change was needed: the member already has this role.",
 		"removed": "The member was removed.",
-		"revoked": "The invitation was revoked.",
+		"revoked": "The invite was revoked.",
 	}
 }
 
