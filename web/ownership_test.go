@@ -151,7 +151,7 @@ func TestGiveASpace(t *testing.T) {
 	must(t, a.RenameSpace(t.Context(), cli, mine.ID, "bobs-garden"))
 	res := ada.send(page, form)
 	shows(t, res, http.StatusSeeOther)
-	shows(t, ada.get(strings.TrimPrefix(res.location(), issuer)), http.StatusOK, "The space was given away.")
+	shows(t, ada.get(strings.TrimPrefix(res.location(), issuer)), http.StatusOK, "The space was transferred.")
 	if got, err := a.Space(t.Context(), sp.ID); err != nil || got.Owner != a.bob.ID {
 		t.Errorf("%+v, %v", got, err)
 	}

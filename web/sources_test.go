@@ -31,7 +31,7 @@ func TestTheListOfSources(t *testing.T) {
 	f.sync()
 	eve := f.as(f.eve)
 	list := eve.get("/library").body
-	contains(t, "the list", list, `href="/library/docs/handbook/"`, `href="`+handbook+`"`, `<span class="tag">Git repository</span>`, "4 files", ", next sync <time ")
+	contains(t, "the list", list, `href="/library/docs/handbook/"`, `href="`+handbook+`"`, `<span class="tag">Git repository</span>`, "4 files", "next update <time ")
 	if got := tone(list); got != "good" {
 		t.Errorf("the state is %q", got)
 	}
@@ -203,7 +203,7 @@ func TestRemovingASource(t *testing.T) {
 	ada := f.as(f.ada)
 	a := ada.get(handbook + "/remove")
 	want(t, "the question", a, http.StatusOK)
-	contains(t, "what is lost", a.body, "4 files", "history of 1 sync")
+	contains(t, "what is lost", a.body, "4 files", "1 update")
 	want(t, "the answer", ada.send(handbook+"/remove", nil), http.StatusSeeOther)
 	want(t, "the page", ada.get(handbook), http.StatusNotFound)
 	lacks(t, "the list", ada.get("/library").body, "handbook")
