@@ -67,7 +67,7 @@ func TestDeleteASpace(t *testing.T) {
 	page := "/spaces/" + string(a.space.ID) + "/end"
 
 	only := ada.get(page)
-	shows(t, only, http.StatusOK, "This is your only space", "Make another one")
+	shows(t, only, http.StatusOK, "This is your only space", "Create another space")
 	lacks(t, "the page", only.body, "<form class=\"sheet\"")
 	shows(t, ada.send(page, url.Values{"name": {a.space.Name}}), http.StatusConflict, "Nothing was deleted: this is your only space.")
 

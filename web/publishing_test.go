@@ -58,7 +58,7 @@ func TestPublishingFromChoiceToTakingItBack(t *testing.T) {
 	want(t, "publishing", ada.send(at, url.Values{"dir": {"knowledge"}, "source": {"notes"}, "title": {"Team <i>notes</i>"}, "description": {"How & why"}, "audience": {"all"}}), http.StatusSeeOther)
 	contains(t, "what is published", ada.get(at).body, "Team &lt;i&gt;notes", "everybody on this server", `/library/docs/notes/`)
 	a = eve.get("/library")
-	contains(t, "eve's library", a.body, "Team &lt;i&gt;notes", "How &amp; why", "from <bdi>ada</bdi>", "3 files")
+	contains(t, "eve's library", a.body, "<code>notes</code>", "Team &lt;i&gt;notes", "How &amp; why", "from <bdi>ada</bdi>", "3 files")
 	lacks(t, "eve's library", a.body, "<i>", ">yours<")
 	contains(t, "ada's library", ada.get("/library").body, ">yours<")
 	a = eve.get("/library/docs/notes/")
