@@ -70,6 +70,7 @@ printf 'nobody else may know the word quixotic\\n' > knowledge/diary.md; ln -s .
     await ada.getByRole('link', { name: /Publish from/ }).click();
     await ada.getByLabel('Directory', { exact: true }).selectOption('knowledge/team');
     await ada.getByRole('button', { name: 'Preview', exact: true }).click();
+    await ada.getByText('More settings').click();
     await ada.getByLabel('ID', { exact: true }).fill('handbook');
     await ada.getByLabel('You, and the people named here').check();
     await ada.getByLabel('Their user names').fill('bob');

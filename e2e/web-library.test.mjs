@@ -95,6 +95,7 @@ ln -s ../diary.md knowledge/team/leak.md; ln -s deploy.md knowledge/team/release
     await ada.getByRole('heading', { name: 'What readers will see of knowledge/team/' }).waitFor();
     await ada.getByText('3 files').waitFor();
     await judge(ada, 'library-preview');
+    await ada.getByText('More settings').click();
     await ada.getByLabel('ID', { exact: true }).fill('team');
     await ada.getByLabel('Title').fill('How we work');
     await ada.getByLabel('Description').fill('What everybody in the team does the same way.');

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"satchel/internal/fault"
@@ -119,8 +120,12 @@ func settingsTabs(v *Visit, p *Page) []Link {
 		tabs = append(tabs, Link{Name: "GitHub", URL: base + "/github"}, Link{Name: "Publishing", URL: base + "/publish"})
 	}
 	tabs = append(tabs, Link{Name: "Export", URL: base + "/export"}, Link{Name: "Danger zone", URL: base + "/danger"})
+	at := v.R.URL.Path
+	if at == base+"/give" || at == base+"/end" { // pages that the last tab leads to
+		at = base + "/danger"
+	}
 	for i := range tabs {
-		tabs[i].Here = v.R.URL.Path == tabs[i].URL
+		tabs[i].Here = at == tabs[i].URL || i > 0 && strings.HasPrefix(at, tabs[i].URL+"/")
 	}
 	return tabs
 }

@@ -59,8 +59,8 @@ func wordsOf(p Problem, r space.Remote) words {
 		}
 		return words{
 			detail:   hostOf(r.URL) + " does not accept the token that is stored for this space.",
-			remedy:   "It is mistyped, has expired, was revoked or belongs to another account. Copy it again, or make a new one at that server which may read and write this repository, and enter it on the page Git remote, or with satchel space remote set.",
-			atGitHub: "It is mistyped, has expired, was revoked or belongs to another account. Copy it again, or make a new one. " + newToken,
+			remedy:   "The token is mistyped, has expired, was revoked or belongs to another account. Copy the token again, or make a new one at that server which may read and write this repository. Enter the token on the page Git remote, or with satchel space remote set.",
+			atGitHub: "The token is mistyped, has expired, was revoked or belongs to another account. Copy the token again, or make a new one. " + newToken,
 			byApp:    theApp(r) + ", and check that the app is not suspended and that this repository is among those it may use.",
 		}
 	case transport.Forbidden:
@@ -157,10 +157,10 @@ func wordsOf(p Problem, r space.Remote) words {
 }
 
 // kept ends the remedy of every problem that only a person can solve.
-const kept = "Meanwhile all changes are safe on this server. It tries again every hour, and at once if you press “Sync now” on the page Git remote or run satchel space sync."
+const kept = "Meanwhile all changes are safe on this server, which tries again every hour. To try at once, press “Sync now” on the page Git remote, or run satchel space sync."
 
 // keptByApp is kept for problems that are solved on the pages.
-const keptByApp = "Meanwhile all changes are safe on this server. It tries again every hour."
+const keptByApp = "Meanwhile all changes are safe on this server, which tries again every hour."
 
 // foreign is the remedy for a valid repository with content that no space can have.
 const foreign = "Change the repository at the remote, or use another one for the space."
