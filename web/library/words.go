@@ -72,7 +72,7 @@ func advice(s space.SyncState) string {
 	case space.SyncRefused:
 		return "Correct the settings under Change, or give Satchel access there. Meanwhile, readers see the last complete version."
 	case space.SyncStopped:
-		return "Preview the update. If the files should go, confirm the update. If not, correct the settings under Change."
+		return "Preview the update to see which files would go. Readers see the last complete version until then."
 	}
 	return ""
 }
