@@ -248,7 +248,7 @@ describe('activity in Chromium', { skip: missing }, () => {
     await page.getByLabel('Address').fill('https://127.0.0.1:1/x.git');
     await page.getByLabel('Token').fill(canary);
     await page.getByRole('button', { name: 'Connect' }).click();
-    await page.getByRole('alert').or(page.getByText('The last attempt failed')).first().waitFor();
+    await page.getByRole('alert').or(page.getByText('The last push failed')).first().waitFor();
     assert.ok(!(await page.content()).includes(canary), 'the token is on the page');
     await judge(page, 'remote-refused');
     owner.complaints.length = 0; // that the answer is a 400
@@ -258,7 +258,7 @@ describe('activity in Chromium', { skip: missing }, () => {
     await bash('echo more >> knowledge/more.md', 'More to push');
     await page.goto(`${space}/remote`);
     await page.getByRole('button', { name: 'Sync now' }).click();
-    await page.getByText('The last attempt failed').waitFor();
+    await page.getByText('The last push failed').waitFor();
     await judge(page, 'remote-failing');
     remote.answer = null;
     remote.password = 'another';
@@ -274,7 +274,7 @@ describe('activity in Chromium', { skip: missing }, () => {
     }
     await judge(page, 'remote-pushed');
     assert.match(git(remote.dir('notes'), 'log', '--format=%s', '-1', 'main'), /More to push/);
-    await page.getByText('Disconnect', { exact: true }).click();
+    await page.getByText('Disconnect the repository', { exact: true }).click();
     await page.getByRole('button', { name: /yes, disconnect/i }).click();
     await page.getByText('This space is stored only on this server').waitFor();
   });
@@ -283,11 +283,11 @@ describe('activity in Chromium', { skip: missing }, () => {
     for (const [i, { page }] of [owner, plain].entries()) {
       await page.goto('/spaces');
       await page.getByLabel('Name').fill('two words');
-      await page.getByRole('button', { name: 'Make it' }).click();
+      await page.getByRole('button', { name: 'Create the space' }).click();
       await page.getByRole('alert').waitFor();
       if (i === 0) await judge(page, 'spaces-problem');
       await page.getByLabel('Name').fill(`team-${i}`);
-      await page.getByRole('button', { name: 'Make it' }).click();
+      await page.getByRole('button', { name: 'Create the space' }).click();
       await page.getByRole('heading', { level: 1, name: 'Settings' }).waitFor();
       await page.getByLabel('Name of the space').fill(`renamed-${i}`);
       await page.getByRole('button', { name: 'Rename' }).click();

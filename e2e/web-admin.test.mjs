@@ -86,8 +86,8 @@ describe('searching, settings and administration', { skip: missing }, () => {
     await click(tab('Members'));
     await heading('Members');
     await judge(page, 'space-members');
-    await click(page.getByRole('radio', { name: /^Read the space/ }));
-    await click(button('Make a link'));
+    await click(page.getByRole('radio', { name: /^Only read/ }));
+    await click(button('Create an invite'));
     await page.getByLabel('The link').waitFor();
     few(t);
   });
@@ -96,8 +96,8 @@ describe('searching, settings and administration', { skip: missing }, () => {
     await home();
     await click(place('Settings'));
     await click(tab('Publishing'));
-    await page.getByLabel('Directory', { exact: true }).fill('knowledge');
-    await click(button('See what others would see'));
+    await page.getByLabel('Directory', { exact: true }).selectOption('knowledge');
+    await click(button('Preview'));
     await click(button('Publish'));
     await page.getByText(/for everybody/i).first().waitFor();
     few(t);

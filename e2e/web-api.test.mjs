@@ -68,9 +68,10 @@ printf 'nobody else may know the word quixotic\\n' > knowledge/diary.md; ln -s .
     ada = await person('admin');
     await ada.goto('/library');
     await ada.getByRole('link', { name: /Publish from/ }).click();
-    await ada.getByLabel('Directory', { exact: true }).fill('knowledge/team');
-    await ada.getByRole('button', { name: 'See what others would see', exact: true }).click();
-    await ada.getByLabel('Name', { exact: true }).fill('handbook');
+    await ada.getByLabel('Directory', { exact: true }).selectOption('knowledge/team');
+    await ada.getByRole('button', { name: 'Preview', exact: true }).click();
+    await ada.getByText('More settings').click();
+    await ada.getByLabel('ID', { exact: true }).fill('handbook');
     await ada.getByLabel('You, and the people named here').check();
     await ada.getByLabel('Their user names').fill('bob');
     await ada.getByRole('button', { name: 'Publish', exact: true }).click();

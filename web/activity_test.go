@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"fmt"
+	"html"
 	"net/http"
 	"net/url"
 	"slices"
@@ -292,9 +293,17 @@ func TestRemotePage(t *testing.T) {
 			t.Errorf("the page lacks %q", s)
 		}
 	}
+	// What happened and what to do are said once.
+	status, err := a.service.Remotes.Status(t.Context(), a.space.ID)
+	must(t, err)
+	for _, s := range []string{status.Detail, status.Remedy} {
+		if n := strings.Count(html.UnescapeString(res.body), s); s == "" || n != 1 {
+			t.Errorf("the page says %d times %q", n, s)
+		}
+	}
 	want(t, "sync", a.as(a.carol).send(a.in("remote/sync"), nil), http.StatusSeeOther)
 	must(t, a.service.Remotes.Set(t.Context(), remotes.SetRequest{Space: a.space.ID, URL: "https://github.test/ada/x.git", Kind: space.KindGitHub, Trusted: true}))
-	if body := b.get(a.in("remote")).body; strings.Contains(body, `id="remote-url"`) || !strings.Contains(body, "the GitHub App") {
+	if body := b.get(a.in("remote")).body; strings.Contains(body, `id="remote-url"`) || !strings.Contains(body, "By the GitHub App") {
 		t.Error("what GitHub connects can be set here")
 	}
 	want(t, "remove", b.send(a.in("remote/remove"), nil), http.StatusSeeOther)
@@ -308,7 +317,7 @@ func TestSpaces(t *testing.T) {
 	b := a.as(a.bob)
 	res := b.get("/spaces")
 	checkPage(t, "spaces", res)
-	for _, s := range []string{"Shared with you", "of ada", "reader", a.in("activity"), "Make another"} {
+	for _, s := range []string{"Shared with you", "of ada", "reader", a.in("activity"), "Create a space"} {
 		if !strings.Contains(res.body, s) {
 			t.Errorf("the page lacks %q", s)
 		}

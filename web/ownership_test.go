@@ -67,7 +67,7 @@ func TestDeleteASpace(t *testing.T) {
 	page := "/spaces/" + string(a.space.ID) + "/end"
 
 	only := ada.get(page)
-	shows(t, only, http.StatusOK, "This is your only space", "Make another one")
+	shows(t, only, http.StatusOK, "This is your only space", "Create another space")
 	lacks(t, "the page", only.body, "<form class=\"sheet\"")
 	shows(t, ada.send(page, url.Values{"name": {a.space.Name}}), http.StatusConflict, "Nothing was deleted: this is your only space.")
 
@@ -151,7 +151,7 @@ func TestGiveASpace(t *testing.T) {
 	must(t, a.RenameSpace(t.Context(), cli, mine.ID, "bobs-garden"))
 	res := ada.send(page, form)
 	shows(t, res, http.StatusSeeOther)
-	shows(t, ada.get(strings.TrimPrefix(res.location(), issuer)), http.StatusOK, "The space was given away.")
+	shows(t, ada.get(strings.TrimPrefix(res.location(), issuer)), http.StatusOK, "The space was transferred.")
 	if got, err := a.Space(t.Context(), sp.ID); err != nil || got.Owner != a.bob.ID {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -3,7 +3,9 @@ package web
 import (
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"satchel/internal/fault"
@@ -78,9 +80,7 @@ func shellOf(v *Visit, p *Page, all []service.View, failing int) *shell {
 	if sh.Account {
 		sh.Settings = []Link{{Name: "Account", URL: "/account"}, {Name: "API keys", URL: "/account/keys"}}
 	}
-	for i := range sh.Settings {
-		sh.Settings[i].Here = v.R.URL.Path == sh.Settings[i].URL
-	}
+	markTab(sh.Settings, v.R.URL.Path)
 	sh.Jumps = jumpsOf(p)
 	return sh
 }
@@ -124,7 +124,17 @@ func settingsTabs(p *Page) []Link {
 	if p.Space.Role == space.Owner {
 		tabs = append(tabs, Link{Name: "GitHub", URL: base + "/github"}, Link{Name: "Publishing", URL: base + "/publish"})
 	}
-	return append(tabs, Link{Name: "Export", URL: base + "/export"}, Link{Name: "Danger zone", URL: base + "/danger"}, Link{Name: "Your account", URL: "/account"})
+	return append(tabs, Link{Name: "Export", URL: base + "/export"}, Link{Name: "Danger zone", URL: base + "/danger"})
+}
+
+// markTab marks the tab of the page at a path: the page of the tab itself, or a page below it.
+func markTab(tabs []Link, at string) {
+	if dir, page := path.Split(at); page == "give" || page == "end" { // the danger zone leads to them
+		at = dir + "danger"
+	}
+	for i := range tabs {
+		tabs[i].Here = at == tabs[i].URL || i > 0 && strings.HasPrefix(at, tabs[i].URL+"/")
+	}
 }
 
 const (

@@ -62,7 +62,7 @@ func (s *pages) bring(v *web.Visit, m service.View, status int, problem, field s
 	if body.Import, err = s.importOf(v, m.ID); err != nil {
 		return err
 	}
-	return s.Page(v, status, "onboardingbring", web.Page{Title: "Bring what you have", Space: &m, Current: "bring", Styles: []string{"connect.css"}, Body: body, Problem: problem, Field: field})
+	return s.Page(v, status, "onboardingbring", web.Page{Title: "Import", Space: &m, Current: "bring", Styles: []string{"connect.css"}, Body: body, Problem: problem, Field: field})
 }
 
 // answerQuestions is POST /spaces/{id}/bring/questions.

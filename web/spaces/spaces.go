@@ -233,7 +233,7 @@ func spaceDone() map[string]string {
 
 // givenDone returns the confirmations on the page of a space that the visitor does not own.
 func givenDone() map[string]string {
-	return map[string]string{"given": "The space was given away. You are now an " + string(space.Editor) + "."}
+	return map[string]string{"given": "The space was transferred. You are now an " + string(space.Editor) + "."}
 }
 
 // spacesDone returns the confirmations on the list of spaces.
