@@ -124,10 +124,19 @@
         location.assign(request.responseURL || location.href);
         return;
       }
+      busy(false);
+      box.querySelector('[data-uploading]').hidden = true;
       last = { url, data };
+      const before = { main: document.querySelector('main'), title: document.title };
       document.title = request.response.title;
       const now = document.adoptNode(main);
-      document.querySelector('main').replaceWith(now);
+      before.main.replaceWith(now);
+      now.querySelector('[data-back]')?.addEventListener('click', (e) => {
+        e.preventDefault();
+        now.replaceWith(before.main);
+        document.title = before.title;
+        before.main.focus();
+      });
       scrollTo(0, 0);
       (now.querySelector('#problem') ?? now).focus();
       begin(now);
