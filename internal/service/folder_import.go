@@ -102,8 +102,13 @@ func (v View) importFolder(ctx context.Context, a Actor, in ImportFolderInput, f
 	if err != nil {
 		return out, err
 	}
-	plan := importPlan{items: map[string]plannedItem{}}
+	plan, seen := importPlan{items: map[string]plannedItem{}}, map[space.Path]bool{}
 	for _, f := range files {
+		if seen[f.at] {
+			out.skip(f.Path, "The folder has another file at this path.")
+			continue
+		}
+		seen[f.at] = true
 		if err := v.planFile(ctx, at, f, in.Replace, &plan, &out); err != nil {
 			return out, err
 		}
@@ -145,10 +150,6 @@ func (in ImportFolderInput) message() string {
 func (v View) planFile(ctx context.Context, at space.CommitID, f placedFile, replace bool, plan *importPlan, out *ImportedMemory) error {
 	if err := ctx.Err(); err != nil {
 		return fault.Wrap(err, fault.Canceled, "Interrupted.")
-	}
-	if _, twice := plan.items[string(f.at)]; twice {
-		out.skip(f.Path, "The folder has another file at this path.")
-		return nil
 	}
 	e, ok, err := v.Find(ctx, at, f.at)
 	if err != nil {
