@@ -67,12 +67,9 @@ for (const javaScriptEnabled of [true, false]) {
       await heading('What the import would do');
       assert.deepEqual(await counts(), ['50', '0', '0']);
       await look('preview');
-      if (javaScriptEnabled) {
-        await button('Import the folder').click();
-        await heading('Imported');
-        await page.getByRole('button', { name: 'Undo', exact: true }).click();
-        await page.getByRole('status').getByText('The change was undone').waitFor();
-      }
+      await page.getByRole('link', { name: 'Go back' }).click();
+      await heading('Import');
+      if (javaScriptEnabled) await page.getByText('my notes: 50 files').waitFor();
       assert.equal((await page.request.get(`${space}/files/my%20notes/`)).status(), 404);
     });
 
@@ -119,6 +116,19 @@ for (const javaScriptEnabled of [true, false]) {
       await heading('Imported');
       assert.deepEqual(await counts(), ['50', '0', '0']);
       assert.match(await (await page.request.get(`${space}/raw/archive/my%20notes/projects/page%201.md`)).text(), /^# Page 1\n/);
+    });
+
+    test('after the look, the folder is imported without choosing it again, and the change is undone', { skip: !javaScriptEnabled }, async () => {
+      await page.goto(`${space}/bring`);
+      await page.getByLabel('Folder on this device').setInputFiles(root);
+      await page.getByLabel('Into the directory').fill('again');
+      await button('Show what it would do').first().click();
+      await heading('What the import would do');
+      await button('Import the folder').click();
+      await heading('Imported');
+      await page.getByRole('button', { name: 'Undo', exact: true }).click();
+      await page.getByRole('status').getByText('The change was undone').waitFor();
+      assert.equal((await page.request.get(`${space}/files/again/`)).status(), 404);
     });
 
     test('a wrong directory keeps the chosen folder', { skip: !javaScriptEnabled }, async () => {
