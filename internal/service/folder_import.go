@@ -6,6 +6,7 @@ import (
 	"io"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"satchel/internal/fault"
@@ -87,6 +88,7 @@ func (in ImportFolderInput) visible() (files []placedFile, hidden int, err error
 	if len(files) == 0 {
 		return nil, 0, fault.New(fault.Invalid, "The folder has no files that can be imported. Hidden files are left out.").In("folder")
 	}
+	slices.SortStableFunc(files, func(a, b placedFile) int { return strings.Compare(string(a.at), string(b.at)) })
 	return files, hidden, nil
 }
 
