@@ -75,7 +75,7 @@ func (p Page) Width() string {
 func (s *Site) Page(v *Visit, status int, name string, p Page) error {
 	p.In, p.Version, p.Theme = v.In, s.Version, s.themeOf(v.R)
 	if v.In {
-		p.User, p.Admin, p.Form = v.User.Name, v.User.Admin, formToken(v.Secret)
+		p.User, p.Admin, p.Form = v.User.Name, v.User.Admin, maskedToken(v.Secret)
 		p.Nav, p.Waiting = p.Space, Waiting(v.R.Context(), p.Space)
 		// If the database fails, the error page is shown without the navigation.
 		if all, err := s.Spaces(v); err == nil && !p.Bare {
@@ -103,7 +103,13 @@ func (s *Site) Page(v *Visit, status int, name string, p Page) error {
 	}
 	h := v.W.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Length", strconv.Itoa(b.Len()))
+	h.Set("Vary", "Accept-Encoding, Sec-Fetch-Site")
+	body := b.Bytes()
+	if len(body) >= packFrom && packs(v.R) {
+		h.Set("Content-Encoding", "gzip")
+		body = s.pack(body)
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)))
 	forms := formsHere
 	if p.FormsTo != "" {
 		forms += " " + p.FormsTo
@@ -111,7 +117,7 @@ func (s *Site) Page(v *Visit, status int, name string, p Page) error {
 	h.Set("Content-Security-Policy", policy(s.scriptsOf(&p), forms))
 	v.W.WriteHeader(status)
 	if v.R.Method != http.MethodHead {
-		_, _ = v.W.Write(b.Bytes()) // fails only if the browser is gone
+		_, _ = v.W.Write(body) // fails only if the browser is gone
 	}
 	return nil
 }
