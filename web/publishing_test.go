@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"satchel/auth/store"
 	"satchel/internal/space"
 )
 
@@ -222,6 +223,23 @@ func TestAttackPathsInTheLibrary(t *testing.T) {
 	for _, q := range []string{"?dir=../..", "?dir=%2e%2e", "?dir=nothing", "?dir=%00", "?dir=" + strings.Repeat("a/", 900), "?source=../x", "?source=%3Cscript%3E"} {
 		if a := s.as(s.ada).get(s.in("publish") + q); a.StatusCode != http.StatusBadRequest && a.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: %d", q, a.StatusCode)
+		}
+	}
+}
+
+// The menu of a directory leads its owner, and nobody else, to publishing it.
+func TestTheOwnerPublishesFromTheDirectory(t *testing.T) {
+	h := newHeld(t, "team/a.md", "a\n")
+	carol, _ := h.user("carol", false)
+	must(t, h.AddMember(t.Context(), cli, h.space.ID, carol.ID, space.Editor))
+	link := `href="` + h.in("publish?dir=team") + `"`
+	for name, tt := range map[string]struct {
+		who  store.User
+		dir  string
+		want bool
+	}{"the owner": {h.ada, "files/team/", true}, "an editor": {carol, "files/team/", false}, "the whole space": {h.ada, "files/", false}} {
+		if a := h.as(tt.who).get(h.in("%s", tt.dir)); a.StatusCode != http.StatusOK || strings.Contains(a.body, link) != tt.want {
+			t.Errorf("%s: %d, is the link there: %t", name, a.StatusCode, !tt.want)
 		}
 	}
 }
