@@ -2,6 +2,9 @@ module satchel
 
 go 1.26.8
 
+// An upload has at most 1,000 files, and each is a part of its form.
+godebug multipartmaxparts=2000
+
 require (
 	codeberg.org/readeck/go-readability/v2 v2.1.3
 	github.com/JohannesKaufmann/html-to-markdown/v2 v2.5.2

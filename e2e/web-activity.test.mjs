@@ -140,6 +140,8 @@ describe('activity in Chromium', { skip: missing }, () => {
       }
       const order = days.flatMap((d) => d.rows.map((r) => r[0]));
       assert.deepEqual(order, order.toSorted().toReversed());
+      await page.getByRole('link', { name: 'Compare versions' }).click();
+      await page.locator('#versus').waitFor();
       assert.equal(await page.locator('input[name="from"]:checked').count() + await page.locator('input[name="to"]:checked').count(), 2);
       await judge(page, `history-${timezoneId.slice(8)}`);
 
@@ -167,14 +169,13 @@ describe('activity in Chromium', { skip: missing }, () => {
       const at = await page.locator('#changes time').first().getAttribute('datetime');
       await form.getByLabel('Everything since').fill(at.slice(0, 16));
       await form.getByRole('button', { name: /^choose/i }).click();
-      await page.getByRole('heading', { level: 1, name: /undo what a client did/i }).waitFor();
+      await page.getByRole('heading', { level: 1, name: /changes to undo/i }).waitFor();
       assert.ok(await page.getByText('Tidy up').count() > 0);
       // All of this minute is in the list: only the last is to go.
       await judge(owner.page, 'revert-before');
       if (page === owner.page) await judge(page, 'revert');
       await page.goto(`${space}/activity`);
-      await page.getByRole('link', { name: /^undo.*tidy up/i }).first().click();
-      await page.getByRole('button', { name: 'Undo it' }).click();
+      await page.getByRole('button', { name: /^undo.*tidy up/i }).first().click();
       await page.getByRole('status').filter({ hasText: 'Undone, as a new change.' }).waitFor();
       const r = await bash('cat knowledge/plan.md; ls knowledge');
       assert.match(text(r), /# Plan/);
@@ -187,8 +188,8 @@ describe('activity in Chromium', { skip: missing }, () => {
     await form.getByLabel('Client').selectOption({ index: 0 });
     await form.getByLabel('Everything since').fill('2020-01-01T00:00');
     await form.getByRole('button', { name: /^choose/i }).click();
-    await page.getByRole('button', { name: /^undo all/i }).click();
-    await page.getByRole('button', { name: /^undo all/i }).waitFor({ state: 'hidden' });
+    await page.getByRole('button', { name: /^undo the selected/i }).click();
+    await page.getByRole('button', { name: /^undo the selected/i }).waitFor({ state: 'hidden' });
     assert.match(text(await bash('ls knowledge/plan.md 2>&1; true')), /No such file/);
   });
 

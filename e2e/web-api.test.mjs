@@ -201,15 +201,15 @@ printf 'nobody else may know the word quixotic\\n' > knowledge/diary.md; ln -s .
     await ada.goto('/account/keys');
     await judge(ada, 'api-keys');
     await ada.getByLabel('Name').fill('nightly report');
-    await ada.getByRole('button', { name: 'Make the key' }).click();
+    await ada.getByRole('button', { name: 'Create the key' }).click();
     await ada.getByRole('heading', { level: 1, name: 'Your new key' }).waitFor();
     await judge(ada, 'api-key');
     const key = await ada.getByLabel('The key', { exact: true }).inputValue();
     keys.made = key;
     assert.equal((await call('made', 'GET', '/api')).body.you.client, 'nightly report');
-    await ada.getByRole('link', { name: 'I have copied it' }).click();
+    await ada.getByRole('link', { name: 'I copied the key' }).click();
     await ada.getByText('Revoke nightly report').click();
-    await ada.getByRole('button', { name: /Yes, revoke it\W+nightly report/ }).click();
+    await ada.getByRole('button', { name: /^Revoke\W{2,}nightly report/ }).click();
     await ada.getByRole('heading', { level: 1, name: 'API keys' }).waitFor();
     assert.equal((await call('made', 'GET', '/api')).status, 401);
 

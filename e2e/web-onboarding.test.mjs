@@ -182,7 +182,7 @@ for (const javaScriptEnabled of [true, false]) {
       // An import that may not be: the address is this machine's own.
       await link(page, 'Import').click();
       await page.getByLabel('Address of a public git repository').fill('https://localhost/x.git');
-      await press(page, 'Import it');
+      await press(page, 'Import the repository');
       await page.waitForURL((u) => u.pathname.endsWith('/bring/import'));
       await page.getByRole('heading', { level: 1, name: 'The import failed' }).waitFor();
       await look(page, 'import-refused');

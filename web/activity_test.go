@@ -68,7 +68,7 @@ func TestActivityShowsWhoDidWhat(t *testing.T) {
 			t.Errorf("%s: it lacks %q or has %q", tt.name, tt.has, tt.lacks)
 		}
 	}
-	if strings.Contains(a.as(a.bob).get(a.in("activity")).body, "/revert?") {
+	if strings.Contains(a.as(a.bob).get(a.in("activity")).body, "/revert") {
 		t.Error("a reader is offered to undo")
 	}
 }
@@ -151,7 +151,7 @@ func TestRevertByPages(t *testing.T) {
 	a.by("cursor", "Two", "w.md", "2\n")
 	part := b.send(a.in("revert"), url.Values{"commit": {string(one.ID)}})
 	checkPage(t, "in part", part)
-	if !strings.Contains(part.body, "Left as they are") || !strings.Contains(part.body, "w.md") || a.text("w.md") != "2\n" {
+	if !strings.Contains(part.body, "Unchanged files") || !strings.Contains(part.body, "w.md") || a.text("w.md") != "2\n" {
 		t.Error(part.body)
 	}
 }
@@ -170,9 +170,6 @@ func TestForgedCommits(t *testing.T) {
 		res := b.send(a.in("revert"), url.Values{"commit": ids})
 		want(t, name, res, http.StatusNotFound)
 		checkPage(t, name, res)
-		if res := b.get(a.in("revert?commit=%s", url.QueryEscape(ids[len(ids)-1]))); res.StatusCode != http.StatusNotFound || strings.Contains(res.body, "Of eve") {
-			t.Errorf("%s: the preview answers %d", name, res.StatusCode)
-		}
 	}
 	want(t, "none", b.send(a.in("revert"), nil), http.StatusBadRequest)
 	want(t, "too many", b.send(a.in("revert"), url.Values{"commit": make([]string, 201)}), http.StatusBadRequest)
@@ -185,12 +182,12 @@ func TestForgedCommits(t *testing.T) {
 func TestScriptIsText(t *testing.T) {
 	const script = `"><script>alert(1)</script><img src=x onerror=alert(1)>`
 	a := newActive(t, web.LiveOptions{})
-	c := a.commitAs(space.Meta{Author: space.Person{Name: script, Email: "x"}, Message: script + "\u202e", Tool: "bash", Client: script, Time: a.clock()},
+	a.commitAs(space.Meta{Author: space.Person{Name: script, Email: "x"}, Message: script + "\u202e", Tool: "bash", Client: script, Time: a.clock()},
 		"skills/"+strings.ReplaceAll(script, "/", "")+".md", script+"\n", "a.md", script)
 	b := a.as(a.ada)
 	a.connect(a.space.ID, "https://git.test/x.git")
 	a.sync(a.space.ID, &transport.Error{Problem: transport.Rejected, Op: "push", Host: "git.test", Said: []string{script}, Paths: []space.RemoteLocation{{Path: script, Rule: script, Commit: script}}})
-	for _, target := range []string{"activity", "activity?client=" + url.QueryEscape(script), "revert?commit=" + string(c.ID), "revert?since=2020-01-01&client=" + url.QueryEscape(script), "reviews", "remote"} {
+	for _, target := range []string{"activity", "activity?client=" + url.QueryEscape(script), "revert?since=2020-01-01&client=" + url.QueryEscape(script), "reviews", "remote"} {
 		res := b.get(a.in("%s", target))
 		want(t, target, res, http.StatusOK)
 		checkPage(t, target, res)

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -25,31 +24,7 @@ type asset struct {
 	body []byte
 	mime string
 	url  string
-	// gzip returns the compressed body. Only static files are compressed, because the size of a
-	// compressed page could reveal the secrets in it (BREACH).
-	gzip func() []byte
-}
-
-// compress returns a body compressed with gzip.
-func compress(body []byte) []byte {
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	_, _ = w.Write(body) // a buffer takes everything
-	_ = w.Close()
-	return b.Bytes()
-}
-
-// takesGzip reports whether a client accepts gzip (RFC 9110, section 12.5.3).
-func takesGzip(r *http.Request) bool {
-	for part := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
-		name, weight, _ := strings.Cut(part, ";")
-		if strings.TrimSpace(name) == "gzip" {
-			_, q, _ := strings.Cut(weight, "=")
-			n, err := strconv.ParseFloat(strings.TrimSpace(q), 64)
-			return err != nil || n > 0
-		}
-	}
-	return false
+	gzip func() []byte // returns the compressed body
 }
 
 func loadAssets() (map[string]asset, error) {
@@ -77,7 +52,7 @@ func loadAssets() (map[string]asset, error) {
 		sum := sha256.Sum256(body)
 		out[f.Name()] = asset{
 			body: body, mime: mime, url: "/static/" + f.Name() + "?" + hex.EncodeToString(sum[:6]),
-			gzip: sync.OnceValue(func() []byte { return compress(body) }),
+			gzip: sync.OnceValue(func() []byte { return compress(gzip.NewWriter(nil), body) }),
 		}
 	}
 	return out, nil

@@ -112,7 +112,7 @@ func TestAttackForms(t *testing.T) {
 		}{
 			{"without a token", ada, "", func(*http.Request) {}, 403},
 			{"with an empty token", ada, body(""), func(*http.Request) {}, 403},
-			{"with a made-up token", ada, body(strings.Repeat("A", 43)), func(*http.Request) {}, 403},
+			{"with a made-up token", ada, body(strings.Repeat("A", len(hers))), func(*http.Request) {}, 403},
 			{"with another session's token", ada, body(another), func(*http.Request) {}, 403},
 			{"with the token in the address", ada, "", func(r *http.Request) { r.URL.RawQuery = "form=" + hers }, 403},
 			{"from another site", ada, body(hers), foreign("cross-site", "https://evil.test"), 403},

@@ -74,7 +74,7 @@ func TestDeleteASpace(t *testing.T) {
 	sp := a.garden()
 	shows(t, ada.get("/spaces/"+string(a.space.ID)+"/danger"), http.StatusOK, `href="/spaces/`+string(a.space.ID)+`/end"`, `/give"`)
 	first := ada.get(page)
-	shows(t, first, http.StatusOK, "cannot be undone", "only on this server", "/download/bundle", "It is your first space", "<bdi>garden</bdi>", "2 other people", "Team &lt;notes&gt;")
+	shows(t, first, http.StatusOK, "You cannot undo this", "only on this server", "/download/bundle", "It is your first space", "<bdi>garden</bdi>", "2 other people", "Team &lt;notes&gt;")
 	end := "/spaces/" + string(sp.ID) + "/end"
 	said := func(text string) {
 		t.Helper()

@@ -60,11 +60,22 @@ type Page struct {
 	Version string
 }
 
+// Width returns the class for the width of the content. Pages with the same tabs have the same width.
+func (p Page) Width() string {
+	switch {
+	case p.Shell != nil && (p.Shell.Settings != nil || p.Current == "/admin"):
+		return "wide tabbed"
+	case p.Wide:
+		return "wide"
+	}
+	return ""
+}
+
 // Page answers with a page.
 func (s *Site) Page(v *Visit, status int, name string, p Page) error {
 	p.In, p.Version, p.Theme = v.In, s.Version, s.themeOf(v.R)
 	if v.In {
-		p.User, p.Admin, p.Form = v.User.Name, v.User.Admin, formToken(v.Secret)
+		p.User, p.Admin, p.Form = v.User.Name, v.User.Admin, maskedToken(v.Secret)
 		p.Nav, p.Waiting = p.Space, Waiting(v.R.Context(), p.Space)
 		// If the database fails, the error page is shown without the navigation.
 		if all, err := s.Spaces(v); err == nil && !p.Bare {
@@ -92,7 +103,13 @@ func (s *Site) Page(v *Visit, status int, name string, p Page) error {
 	}
 	h := v.W.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Length", strconv.Itoa(b.Len()))
+	h.Set("Vary", "Accept-Encoding, Sec-Fetch-Site")
+	body := b.Bytes()
+	if len(body) >= packFrom && packs(v.R) {
+		h.Set("Content-Encoding", "gzip")
+		body = s.pack(body)
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)))
 	forms := formsHere
 	if p.FormsTo != "" {
 		forms += " " + p.FormsTo
@@ -100,7 +117,7 @@ func (s *Site) Page(v *Visit, status int, name string, p Page) error {
 	h.Set("Content-Security-Policy", policy(s.scriptsOf(&p), forms))
 	v.W.WriteHeader(status)
 	if v.R.Method != http.MethodHead {
-		_, _ = v.W.Write(b.Bytes()) // fails only if the browser is gone
+		_, _ = v.W.Write(body) // fails only if the browser is gone
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package web
 import (
 	"errors"
 	"mime"
+	"mime/multipart"
 	"net/http"
 	"net/url"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"satchel/internal/bytesize"
 	"satchel/internal/fault"
 )
 
@@ -205,7 +207,10 @@ func tooMany(wait time.Duration) error {
 func BadForm(err error) error {
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
-		return fault.Wrap(err, fault.TooLarge, "The form is larger than the %d bytes that are allowed.", tooLarge.Limit)
+		return fault.Wrap(err, fault.TooLarge, "The form is larger than the %s that are allowed. Nothing was changed. Send less at once.", bytesize.Text(tooLarge.Limit))
+	}
+	if errors.Is(err, multipart.ErrMessageTooLarge) {
+		return fault.Wrap(err, fault.TooLarge, "The form has too many files. Nothing was changed. Send fewer at once.")
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return &PageError{Status: http.StatusRequestTimeout, Title: "The form took too long to arrive", Text: "Nothing was changed. Go back and send it again."}

@@ -1,10 +1,6 @@
 package web
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/base64"
 	"errors"
 	"net/http"
 	"net/url"
@@ -109,26 +105,6 @@ func defaultPort(scheme string) string {
 		return ":443"
 	}
 	return ":80"
-}
-
-// formToken returns the token that the forms of a session carry. Only somebody who knows
-// the session's secret can compute it, and it does not reveal the secret.
-func formToken(session string) string {
-	mac := hmac.New(sha256.New, []byte(session))
-	mac.Write([]byte("satchel web form"))
-	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
-}
-
-// CheckForm rejects a form without the token of the visitor's session.
-func CheckForm(v *Visit) error {
-	got := v.R.Header.Get("X-Satchel-Form")
-	if got == "" {
-		got = v.R.PostFormValue("form")
-	}
-	if subtle.ConstantTimeCompare([]byte(got), []byte(formToken(v.Secret))) == 1 {
-		return nil
-	}
-	return errStale
 }
 
 // Host returns the host and port of the server's address.

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"satchel/internal/ratelimit"
@@ -30,6 +31,7 @@ type Site struct {
 	added      []Route
 	adminPages []AdminPage
 	spools     spools
+	packers    sync.Pool          // of *gzip.Writer, which compress pages
 	begun      *ratelimit.Limiter // flows that signed-in people begin
 
 	// NotifyOfLink notifies a user that somebody else made or used a sign-in link.

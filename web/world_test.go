@@ -375,6 +375,9 @@ func (b *browser) get(target string, change ...func(*http.Request)) answer {
 	return b.request(http.MethodGet, target, "", change...)
 }
 
+// withoutToken returns a page without its form token, which differs in each answer.
+func withoutToken(body string) string { return formToken.ReplaceAllString(body, "") }
+
 var formToken = regexp.MustCompile(`name="form" value="([^"]+)"`)
 
 // token returns the token of the browser's forms; "" if nobody is signed in.

@@ -111,6 +111,7 @@ func Operations() []Operation {
 		operation((*Service).WriteFiles, Right{Scope: space.ScopeWrite, Role: space.Editor}),
 		operation((*Service).WriteFile, Right{Scope: space.ScopeWrite, Role: space.Editor}),
 		operation((*Service).EditFile, Right{Scope: space.ScopeWrite, Role: space.Editor}),
+		inProcess("ImportFolder", Right{Role: space.Editor}),
 		operation((*Service).ListCommits, Right{Scope: space.ScopeRead, Role: space.Reader}),
 		operation((*Service).ShowCommit, Right{Scope: space.ScopeRead, Role: space.Reader}),
 		operation((*Service).Restore, Right{Scope: space.ScopeWrite, Role: space.Editor}),

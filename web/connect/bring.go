@@ -17,6 +17,7 @@ type bringPage struct {
 	Space     service.View
 	Action    string
 	URL       string
+	Folder    folderForm
 	Questions []answered
 	Import    *service.ImportState
 }
@@ -54,7 +55,7 @@ func (s *pages) showBring(v *web.Visit) error {
 }
 
 func (s *pages) bring(v *web.Visit, m service.View, status int, problem, field string) error {
-	body := bringPage{Space: m, Action: "/spaces/" + string(m.ID) + "/bring", URL: web.Shorten(v.R.PostFormValue("url"), 300)}
+	body := bringPage{Space: m, Action: "/spaces/" + string(m.ID) + "/bring", URL: web.Shorten(v.R.PostFormValue("url"), 300), Folder: s.folderForm(v)}
 	for _, q := range questions() {
 		body.Questions = append(body.Questions, answered{q, v.R.PostFormValue(q.Key)})
 	}
@@ -62,7 +63,9 @@ func (s *pages) bring(v *web.Visit, m service.View, status int, problem, field s
 	if body.Import, err = s.importOf(v, m.ID); err != nil {
 		return err
 	}
-	return s.Page(v, status, "onboardingbring", web.Page{Title: "Import", Space: &m, Current: "bring", Styles: []string{"connect.css"}, Body: body, Problem: problem, Field: field})
+	return s.Page(v, status, "onboardingbring", web.Page{
+		Title: "Import", Space: &m, Current: "bring", Scripts: []string{"import.js"}, Styles: []string{"connect.css", "editing.css", "import.css"}, Body: body, Problem: problem, Field: field,
+	})
 }
 
 // answerQuestions is POST /spaces/{id}/bring/questions.

@@ -39,6 +39,7 @@ func Register(site *web.Site) error {
 	s.Handle("GET /spaces/{id}/bring/import", web.LimitPage, web.SignedIn, s.showImport)
 	s.Handle("POST /spaces/{id}/bring/import", web.LimitSignIn, web.SignedIn, s.beginImport)
 	s.HandleLarge("POST /spaces/{id}/bring/export", maxExport(), s.CanWrite, s.importExport)
+	s.HandleLarge("POST /spaces/{id}/bring/folder", s.maxFolder(), s.CanWrite, s.importFolder)
 	return s.AddTemplates(templates)
 }
 

@@ -13,12 +13,16 @@ import (
 // maxExport limits an uploaded export, with the rest of its form.
 func maxExport() int64 { return exports.Limits{}.WithDefaults().Archive + web.MaxFormBytes }
 
-// exportPage shows what an import of an export did, or would do.
+// exportPage shows what an import of an export or a folder did, or would do.
 type exportPage struct {
 	Action string
-	Name   string // of the file
+	Name   string // of the file or folder
+	Folder bool
 	Done   service.ImportedMemory
 	Commit string // the address of the commit
+	// Files is the address of the imported folder, and Undo that of the form that undoes the
+	// commit. Both are empty if nothing changed, or for an export.
+	Files, Undo string
 }
 
 // importExport handles POST /spaces/{id}/bring/export. The form has the file and, as act,
@@ -54,13 +58,21 @@ func (s *pages) importExport(v *web.Visit) error {
 	case err != nil:
 		return err
 	}
-	body := exportPage{Action: "/spaces/" + string(m.ID) + "/bring", Name: sent.Filename, Done: done}
+	return s.imported(v, m, exportPage{Name: sent.Filename, Done: done})
+}
+
+// imported shows the result of an import.
+func (s *pages) imported(v *web.Visit, m service.View, body exportPage) error {
+	body.Action = "/spaces/" + string(m.ID) + "/bring"
 	title := "Imported"
 	switch {
-	case done.DryRun:
+	case body.Done.DryRun:
 		title = "What the import would do"
-	case done.Commit != "":
-		body.Commit = "/spaces/" + string(m.ID) + "/commits/" + string(done.Commit)
+	case body.Done.Commit != "":
+		body.Commit = web.SpacePath(m.ID, "commits/"+string(body.Done.Commit))
 	}
-	return s.Page(v, http.StatusOK, "onboardingexport", web.Page{Title: title, Space: &m, Current: "bring", Styles: []string{"connect.css"}, Body: body})
+	for i := range body.Done.Warning {
+		body.Done.Warning[i].Why = v.Named(body.Done.Warning[i].Why)
+	}
+	return s.Page(v, http.StatusOK, "onboardingexport", web.Page{Title: title, Space: &m, Current: "bring", Scripts: []string{"import.js"}, Styles: []string{"connect.css", "editing.css", "import.css"}, Body: body})
 }

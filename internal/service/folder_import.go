@@ -1,0 +1,211 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// ImportFolderInput is a folder of files, as a person has it on their machine.
+type ImportFolderInput struct {
+	Space SpaceRef
+	// Dir is the directory of the space into which the folder goes. Empty means the root.
+	Dir   string
+	Files []FolderFile
+	// Replace replaces the files of which the space has another version. Otherwise these stay.
+	Replace bool
+	// DryRun reports what the import would do, and changes nothing.
+	DryRun bool
+}
+
+// FolderFile is a file of a folder. Path begins with the name of the folder.
+type FolderFile struct {
+	Path string
+	Open func() (io.ReadCloser, error)
+}
+
+// ImportFolder imports the files of a folder, as they are, in one commit. Hidden files are left
+// out, and files that the space already has are not written again. If one path breaks a rule,
+// nothing changes.
+func (s *Service) ImportFolder(ctx context.Context, a Actor, in ImportFolderInput) (ImportedMemory, error) {
+	v, err := s.open(ctx, a, "ImportFolder", in.Space)
+	if err != nil {
+		return ImportedMemory{}, err
+	}
+	files, hidden, err := in.visible()
+	if err != nil {
+		return ImportedMemory{}, err
+	}
+	select {
+	case s.exportSlots <- struct{}{}:
+		defer func() { <-s.exportSlots }()
+	case <-ctx.Done():
+		return ImportedMemory{}, fault.Wrap(ctx.Err(), fault.Canceled, "Interrupted.")
+	}
+	return onNewest(func() (ImportedMemory, error) { return v.importFolder(ctx, a, in, files, hidden) })
+}
+
+// placedFile is a file of a folder with its path in the space.
+type placedFile struct {
+	FolderFile
+	at space.Path
+}
+
+// drive matches the beginning of an absolute path on Windows.
+var drive = regexp.MustCompile(`^[A-Za-z]:/`)
+
+// visible returns the files to import, and the count of hidden ones. Hidden files are settings of
+// programs, such as .git and .obsidian, or contain keys, such as .env.
+func (in ImportFolderInput) visible() (files []placedFile, hidden int, err error) {
+	before := ""
+	if in.Dir != "" {
+		if _, err := space.ParsePath(in.Dir); err != nil {
+			return nil, 0, fault.Wrap(err, fault.Invalid, "%s", fault.PublicOf(err)).In("dir")
+		}
+		before = in.Dir + "/"
+	}
+	for _, f := range in.Files {
+		at, err := space.ParsePath(before + f.Path)
+		if err == nil && (strings.Contains(f.Path, `\`) || drive.MatchString(f.Path)) {
+			err = fault.New(fault.Invalid, "The path %q cannot be used: it is a path of another system.", f.Path)
+		}
+		switch {
+		case space.RuleOf(err) == space.RuleGit || err == nil && strings.Contains("/"+f.Path, "/."):
+			hidden++
+		case err != nil:
+			return nil, 0, fault.Wrap(err, fault.Invalid, "%s Nothing was imported. Rename the file, or leave it out.", fault.PublicOf(err)).In("folder")
+		default:
+			files = append(files, placedFile{f, at})
+		}
+	}
+	if len(files) == 0 {
+		return nil, 0, fault.New(fault.Invalid, "The folder has no files that can be imported. Hidden files are left out.").In("folder")
+	}
+	slices.SortStableFunc(files, func(a, b placedFile) int { return strings.Compare(string(a.at), string(b.at)) })
+	return files, hidden, nil
+}
+
+func (v View) importFolder(ctx context.Context, a Actor, in ImportFolderInput, files []placedFile, hidden int) (ImportedMemory, error) {
+	out := ImportedMemory{Format: "folder", DryRun: in.DryRun}
+	switch {
+	case hidden == 1:
+		out.skip("1 hidden file", "Its name, or that of its directory, begins with a dot.")
+	case hidden > 1:
+		out.skip(fmt.Sprintf("%d hidden files", hidden), "Their names, or those of their directories, begin with a dot.")
+	}
+	at, err := v.Head(ctx)
+	if err != nil {
+		return out, err
+	}
+	plan, seen := importPlan{items: map[string]plannedItem{}}, map[space.Path]bool{}
+	for _, f := range files {
+		if seen[f.at] {
+			out.skip(f.Path, "The folder has another file at this path.")
+			continue
+		}
+		seen[f.at] = true
+		if err := v.planFile(ctx, at, f, in.Replace, &plan, &out); err != nil {
+			return out, err
+		}
+	}
+	refused := map[string]bool{}
+	if len(plan.changes) > 0 && !in.DryRun {
+		c, err := v.s.WriteFiles(ctx, a, WriteFilesInput{Space: in.Space, Changes: plan.changes, Partial: true, Message: in.message()})
+		if err != nil {
+			return ImportedMemory{}, err
+		}
+		if c.Changed {
+			out.Commit, out.Warning = c.ID, c.Warnings
+		}
+		for _, r := range c.Rejected {
+			refused[r.Path] = true
+			out.skip(r.Path, r.Why)
+		}
+	}
+	for _, c := range plan.changes {
+		if !refused[c.Path] {
+			plan.items[c.Path].count(c.Path)
+		}
+	}
+	return out, nil
+}
+
+// message names the folder, if all files are in one.
+func (in ImportFolderInput) message() string {
+	name, _, _ := strings.Cut(in.Files[0].Path, "/")
+	for _, f := range in.Files {
+		if !strings.HasPrefix(f.Path, name+"/") {
+			return "Import files"
+		}
+	}
+	return "Import the folder " + oneLine(name)
+}
+
+// planFile compares a file of a folder with the space.
+func (v View) planFile(ctx context.Context, at space.CommitID, f placedFile, replace bool, plan *importPlan, out *ImportedMemory) error {
+	if err := ctx.Err(); err != nil {
+		return fault.Wrap(err, fault.Canceled, "Interrupted.")
+	}
+	e, ok, err := v.Find(ctx, at, f.at)
+	if err != nil {
+		return err
+	}
+	switch {
+	case ok && e.Dir:
+		out.skip(f.Path, "The space has a directory at this path, which stays.")
+		return nil
+	case ok && e.Mode == space.Symlink:
+		out.skip(f.Path, "The space has a link at this path, which stays.")
+		return nil
+	case !ok:
+		above, err := v.FileAbove(ctx, at, f.at)
+		if err != nil {
+			return err
+		}
+		if above != "" {
+			out.skip(f.Path, fmt.Sprintf("The space has a file at %s, so nothing can be below it.", above))
+			return nil
+		}
+	}
+	content, err := f.read()
+	if err != nil {
+		return err
+	}
+	c := space.Change{Path: string(f.at), Content: content}
+	if ok {
+		now, err := v.ReadBlob(ctx, e.Blob)
+		if err != nil {
+			return err
+		}
+		switch {
+		case string(now) == string(content):
+			out.Pages.Unchanged++
+			return nil
+		case !replace:
+			out.skip(f.Path, "The space has another version, which stays.")
+			return nil
+		}
+		c.Mode, c.Base, c.BaseMode = e.Mode, e.Blob, e.Mode
+	}
+	plan.add(c, &out.Pages, path.Base(f.Path))
+	return nil
+}
+
+func (f FolderFile) read() (content []byte, err error) {
+	r, err := f.Open()
+	if err != nil {
+		return nil, fmt.Errorf("open a file of a folder: %w", err)
+	}
+	defer r.Close()
+	if content, err = io.ReadAll(r); err != nil {
+		return nil, fmt.Errorf("read a file of a folder: %w", err)
+	}
+	return content, nil
+}

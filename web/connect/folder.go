@@ -1,0 +1,96 @@
+package connect
+
+import (
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+
+	"satchel/internal/bytesize"
+	"satchel/internal/fault"
+	"satchel/internal/service"
+	"satchel/internal/space"
+	"satchel/web"
+)
+
+// folderForm is what a person enters about a folder.
+type folderForm struct {
+	Dir     string
+	Replace bool
+	// MaxFiles and MaxBytes are the limits of a folder. FileText and FolderText show those of a
+	// file and of all files.
+	MaxFiles             int
+	MaxBytes             int64
+	FileText, FolderText string
+}
+
+func (s *pages) folderForm(v *web.Visit) folderForm {
+	return folderForm{
+		Dir: web.Shorten(v.R.PostFormValue("dir"), space.MaxPathBytes), Replace: v.R.PostFormValue("replace") == "1",
+		MaxFiles: s.Editing.MaxFiles, MaxBytes: s.Editing.MaxChange, FileText: bytesize.Text(s.Editing.MaxFile), FolderText: bytesize.Text(s.Editing.MaxChange),
+	}
+}
+
+// maxFolder limits the form of a folder. Its files have names of up to a kilobyte.
+func (s *pages) maxFolder() int64 {
+	return s.Editing.MaxChange + int64(s.Editing.MaxFiles)*(space.MaxPathBytes+512) + web.MaxFormBytes
+}
+
+// importFolder handles POST /spaces/{id}/bring/folder. The form has the files of a folder, with
+// their paths, and as act import or preview.
+func (s *pages) importFolder(v *web.Visit) error {
+	m, err := s.WritableSpace(v)
+	if err != nil {
+		return err
+	}
+	again := func(status int, text, field string) error { return s.bring(v, m, status, text, field) }
+	var sent []*multipart.FileHeader
+	if v.R.MultipartForm != nil {
+		sent = v.R.MultipartForm.File["folder"]
+	}
+	var total int64
+	for _, h := range sent {
+		total += h.Size
+	}
+	switch {
+	case len(sent) == 0:
+		return again(http.StatusUnprocessableEntity, "Choose the folder to import.", "folder")
+	case len(sent) > s.Editing.MaxFiles:
+		return again(http.StatusRequestEntityTooLarge, fmt.Sprintf("The folder has %d files, and %d can be imported at once. Nothing was imported. Import its subfolders one by one.", len(sent), s.Editing.MaxFiles), "folder")
+	case total > s.Editing.MaxChange:
+		return again(http.StatusRequestEntityTooLarge, "The folder has "+bytesize.Text(total)+", and "+bytesize.Text(s.Editing.MaxChange)+" can be imported at once. Nothing was imported. Import its subfolders one by one.", "folder")
+	}
+	act := v.R.PostFormValue("act")
+	if !slices.Contains([]string{"preview", "import"}, act) {
+		return again(http.StatusUnprocessableEntity, "Press one of the two buttons.", "folder")
+	}
+	form := s.folderForm(v)
+	in := service.ImportFolderInput{Space: service.SpaceRef{ID: m.ID}, Dir: strings.Trim(strings.TrimSpace(form.Dir), "/"), Replace: form.Replace, DryRun: act == "preview"}
+	for _, h := range sent {
+		p, err := web.SentPath(h)
+		if err != nil {
+			return err
+		}
+		in.Files = append(in.Files, service.FolderFile{Path: p, Open: func() (io.ReadCloser, error) { return h.Open() }})
+	}
+	done, err := s.Service.ImportFolder(v.R.Context(), v.Actor(), in)
+	switch {
+	case web.IsRefusal(err):
+		return again(web.AsPage(err).Status, fault.PublicOf(v.NamedError(err)), fault.FieldOf(err))
+	case err != nil:
+		return err
+	}
+	body := exportPage{Name: "the files", Folder: true, Done: done}
+	to := space.Path(in.Dir)
+	if name, _, ok := strings.Cut(in.Files[0].Path, "/"); ok {
+		body.Name, to = name, space.Path(path.Join(in.Dir, name))
+	}
+	if done.Commit != "" {
+		body.Files = web.PageURL(m.ID, "files", to, "")
+		body.Undo = web.SpacePath(m.ID, "revert?"+web.URLQuery("path", in.Dir))
+	}
+	return s.imported(v, m, body)
+}
