@@ -210,7 +210,7 @@ printf 'nobody else may know the word quixotic\\n' > knowledge/diary.md; ln -s .
     await ada.getByRole('link', { name: 'I copied the key' }).click();
     await ada.getByText('Revoke nightly report').click();
     await ada.getByRole('button', { name: /^Revoke\W{2,}nightly report/ }).click();
-    await ada.getByRole('heading', { level: 1, name: 'API keys' }).waitFor();
+    await ada.getByRole('heading', { level: 1, name: 'Keys' }).waitFor();
     assert.equal((await call('made', 'GET', '/api')).status, 401);
 
     await ada.goto('/admin');

@@ -175,14 +175,14 @@ func TestAttackUndoneWithoutATrace(t *testing.T) {
 	}{
 		{"all of a client, by an editor", "claude-code", a.as(a.carol), a.carol.ID, []space.CommitID{two.ID, one.ID}, true},
 		{"the same again", "claude-code", a.as(a.carol), a.carol.ID, []space.CommitID{two.ID, one.ID}, false},
-		{"one, by the owner", "", a.as(a.ada), a.ada.ID, []space.CommitID{three.ID}, true},
+		{"one, by the owner", "cursor", a.as(a.ada), a.ada.ID, []space.CommitID{three.ID}, true},
 		{"by a reader", "", a.as(a.bob), a.bob.ID, []space.CommitID{three.ID}, false},
 		{"by who has no part", "", a.as(a.eve), a.eve.ID, []space.CommitID{three.ID}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			before, err := a.AuditOf(t.Context(), store.AuditFilter{Act: "space.revert"}, 0, 100)
 			must(t, err)
-			form := url.Values{"client": {tt.client}}
+			form := url.Values{"client": {"forged"}}
 			for _, id := range tt.undo {
 				form.Add("commit", string(id))
 			}

@@ -131,7 +131,7 @@ func TestKeysPage(t *testing.T) {
 		}
 	}
 	a = b.send("/account/keys", url.Values{"from": {"keys"}, "name": {""}, "days": {"30"}, "space": {string(w.space.ID)}})
-	if a.StatusCode != 400 || heading(a.body) != "API keys" || !strings.Contains(a.body, `aria-invalid="true"`) {
+	if a.StatusCode != 400 || heading(a.body) != "Keys" || !strings.Contains(a.body, `aria-invalid="true"`) {
 		t.Errorf("a key without a name: %d %s", a.StatusCode, heading(a.body))
 	}
 	a = b.send("/account/keys", url.Values{"from": {"keys"}, "name": {"new"}, "days": {"30"}, "space": {string(w.space.ID)}})

@@ -3,6 +3,7 @@ package web
 import (
 	"mime"
 	"mime/multipart"
+	"strings"
 )
 
 // SentPath returns the path that a browser sent with a file. If a person chose a directory, the
@@ -13,5 +14,6 @@ func SentPath(h *multipart.FileHeader) (string, error) {
 	if err != nil {
 		return "", BadForm(err)
 	}
-	return params["filename"], nil
+	// Browsers encode three characters of a name, and no others (HTML, section 4.10.21.8).
+	return strings.NewReplacer("%22", `"`, "%0A", "\n", "%0D", "\r").Replace(params["filename"]), nil
 }

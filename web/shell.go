@@ -78,7 +78,7 @@ func shellOf(v *Visit, p *Page, all []service.View, failing int) *shell {
 	}
 	sh.More = len(all) - len(sh.Spaces)
 	if sh.Account {
-		sh.Settings = []Link{{Name: "Account", URL: "/account"}, {Name: "API keys", URL: "/account/keys"}}
+		sh.Settings = []Link{{Name: "Account", URL: "/account"}, {Name: "Keys", URL: "/account/keys"}}
 	}
 	markTab(sh.Settings, v.R.URL.Path)
 	sh.Jumps = jumpsOf(p)

@@ -81,9 +81,9 @@ func wordsOf(p Problem, r space.Remote) words {
 		}
 	case transport.ProtectedBranch:
 		return words{
-			remedy:   "Let the token's owner push to this branch in the server's branch settings, or keep the space in a branch of its own: enter the branch satchel on the page Git remote, or with satchel space remote set.",
-			atGitHub: "Keep the space in a branch of its own: enter the branch satchel on the page Git remote, or with satchel space remote set. Or let it push to this one: at github.com open the repository → Settings → Rules → Rulesets, choose the rule and add yourself to its “Bypass list” (older rules are under Settings → Branches).",
-			byApp:    "Keep the space in a branch of its own: enter the branch satchel on the page Git remote, or with satchel space remote set. Or let the app push to this one: at " + hostOf(r.URL) + " open the repository → Settings → Rules → Rulesets, choose the rule and add the app to its “Bypass list”.",
+			remedy:   "Let the token's owner push to this branch in the server's branch settings, or keep the space in a branch of its own: enter the branch satchel on the page Git remote, or run satchel space remote set with --branch satchel.",
+			atGitHub: "Keep the space in a branch of its own: enter the branch satchel on the page Git remote, or run satchel space remote set with --branch satchel. Or let it push to this one: at github.com open the repository → Settings → Rules → Rulesets, choose the rule and add yourself to its “Bypass list” (older rules are under Settings → Branches).",
+			byApp:    "Keep the space in a branch of its own: enter the branch satchel on the page Git remote, or run satchel space remote set with --branch satchel. Or let the app push to this one: at " + hostOf(r.URL) + " open the repository → Settings → Rules → Rulesets, choose the rule and add the app to its “Bypass list”.",
 		}
 	case transport.Workflow:
 		return words{
@@ -103,7 +103,7 @@ func wordsOf(p Problem, r space.Remote) words {
 	case transport.Rejected:
 		return words{
 			remedy:   "Change what the rule asks for, or ask the people who run the repository to change the rule.",
-			atGitHub: "At github.com open the repository → Settings → Rules → Rulesets, and see which rule refuses: change it, or add yourself to its “Bypass list”. Or keep the space in a branch of its own: enter the branch satchel on the page Git remote, or with satchel space remote set.",
+			atGitHub: "At github.com open the repository → Settings → Rules → Rulesets, and see which rule refuses: change it, or add yourself to its “Bypass list”. Or keep the space in a branch of its own: enter the branch satchel on the page Git remote, or run satchel space remote set with --branch satchel.",
 		}
 	case transport.OverLimit:
 		return words{remedy: "Use a smaller repository for the space, or ask the people who run this server to raise its limits."}

@@ -9,6 +9,7 @@ import (
 
 	"satchel/internal/bytesize"
 	"satchel/internal/frontmatter"
+	"satchel/internal/space"
 )
 
 func isMarkdown(name string) bool {
@@ -26,7 +27,7 @@ func isBasicMemory(page []byte) bool {
 // hidden reports whether a folder or the file itself begins with a dot, or whether macOS has
 // added the file to an archive.
 func hidden(name string) bool {
-	return strings.Contains("/"+name, "/.") || strings.HasPrefix(name, "__MACOSX/")
+	return space.HiddenPath(name) || strings.HasPrefix(name, "__MACOSX/")
 }
 
 // notes adds the Markdown pages of a folder, as they are.

@@ -359,7 +359,7 @@ func TestAGiftStandsWhereTheRemoteCannotBeRemoved(t *testing.T) {
 		t.Errorf("the log has %s", log)
 	}
 	_, err := d.Service.GiveSpace(t.Context(), service.Operator(), service.GiveSpaceInput{Space: service.SpaceRef{User: "ben", Name: "garden"}, To: service.UserRef{Name: "ann"}})
-	if !strings.HasPrefix(fault.PublicOf(err), "The space was given away, but its remote") {
+	if !strings.HasPrefix(fault.PublicOf(err), "The space was transferred, but its remote") {
 		t.Errorf("by the command: %v", err)
 	}
 	exec(d.running, "DROP TRIGGER stuck")

@@ -69,7 +69,7 @@ func TestHistory(t *testing.T) {
 	if err != nil || !back.Changed || back.Author.Name != "ann" || back.Tool != space.ToolRestore {
 		t.Errorf("%+v, %v", back, err)
 	}
-	undone, err := c.Service.Revert(ctx, asAnn, service.RevertInput{Space: at, Commits: []space.CommitID{back.ID}, Client: "claude"})
+	undone, err := c.Service.Revert(ctx, asAnn, service.RevertInput{Space: at, Commits: []space.CommitID{back.ID}})
 	if err != nil || !undone.Changed || undone.Tool != space.ToolWebRevert {
 		t.Errorf("%+v, %v", undone, err)
 	}

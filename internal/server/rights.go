@@ -181,7 +181,7 @@ func (s *Server) actOn(ctx context.Context, r store.Entry) (revoked bool) {
 		// GiveSpace has usually done this already. This may wait for the end of a transfer.
 		s.work.Go(func() {
 			if err := s.Service.EndGivenRemote(s.ctx, r); err != nil {
-				s.Log.Error("a space was given away; the next start tries it again", "space", r.Subject, "err", err)
+				s.Log.Error("a transferred space keeps its remote until the next start", "space", r.Subject, "err", err)
 			}
 		})
 	case "space.delete":

@@ -295,7 +295,7 @@ func (s *Server) Serve(ctx context.Context, ready func()) error {
 		s.Log.Error("take up the deletion of spaces", "err", err)
 	}
 	if err := s.endGivenRemotes(ctx); err != nil { // before anything is pushed
-		s.Log.Error("end the remotes of spaces that were given away", "err", err)
+		s.Log.Error("end the remotes of transferred spaces", "err", err)
 	}
 	ids := s.catchUp()
 	s.syncs.Start() // once there is the GitHub App, whose tokens private repositories need

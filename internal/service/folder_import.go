@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"satchel/internal/bytesize"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -19,6 +20,8 @@ type ImportFolderInput struct {
 	// Dir is the directory of the space into which the folder goes. Empty means the root.
 	Dir   string
 	Files []FolderFile
+	// MaxFile is the largest file to import, in bytes. Zero means no limit.
+	MaxFile int64
 	// Replace replaces the files of which the space has another version. Otherwise these stay.
 	Replace bool
 	// DryRun reports what the import would do, and changes nothing.
@@ -28,6 +31,7 @@ type ImportFolderInput struct {
 // FolderFile is a file of a folder. Path begins with the name of the folder.
 type FolderFile struct {
 	Path string
+	Size int64 // in bytes
 	Open func() (io.ReadCloser, error)
 }
 
@@ -77,7 +81,7 @@ func (in ImportFolderInput) visible() (files []placedFile, hidden int, err error
 			err = fault.New(fault.Invalid, "The path %q cannot be used: it is a path of another system.", f.Path)
 		}
 		switch {
-		case space.RuleOf(err) == space.RuleGit || err == nil && strings.Contains("/"+f.Path, "/."):
+		case space.HiddenPath(f.Path), space.RuleOf(err) == space.RuleGit:
 			hidden++
 		case err != nil:
 			return nil, 0, fault.Wrap(err, fault.Invalid, "%s Nothing was imported. Rename the file, or leave it out.", fault.PublicOf(err)).In("folder")
@@ -107,11 +111,11 @@ func (v View) importFolder(ctx context.Context, a Actor, in ImportFolderInput, f
 	plan, seen := importPlan{items: map[string]plannedItem{}}, map[space.Path]bool{}
 	for _, f := range files {
 		if seen[f.at] {
-			out.skip(f.Path, "The folder has another file at this path.")
+			out.skip(string(f.at), "The folder has another file at this path.")
 			continue
 		}
 		seen[f.at] = true
-		if err := v.planFile(ctx, at, f, in.Replace, &plan, &out); err != nil {
+		if err := v.planFile(ctx, at, f, in, &plan, &out); err != nil {
 			return out, err
 		}
 	}
@@ -125,6 +129,10 @@ func (v View) importFolder(ctx context.Context, a Actor, in ImportFolderInput, f
 			out.Commit, out.Warning = c.ID, c.Warnings
 		}
 		for _, r := range c.Rejected {
+			if r.Path == space.CommentPath { // the files are saved
+				out.Warning = append(out.Warning, space.Warning{Path: r.Path, Why: r.Why})
+				continue
+			}
 			refused[r.Path] = true
 			out.skip(r.Path, r.Why)
 		}
@@ -149,7 +157,7 @@ func (in ImportFolderInput) message() string {
 }
 
 // planFile compares a file of a folder with the space.
-func (v View) planFile(ctx context.Context, at space.CommitID, f placedFile, replace bool, plan *importPlan, out *ImportedMemory) error {
+func (v View) planFile(ctx context.Context, at space.CommitID, f placedFile, in ImportFolderInput, plan *importPlan, out *ImportedMemory) error {
 	if err := ctx.Err(); err != nil {
 		return fault.Wrap(err, fault.Canceled, "Interrupted.")
 	}
@@ -159,10 +167,10 @@ func (v View) planFile(ctx context.Context, at space.CommitID, f placedFile, rep
 	}
 	switch {
 	case ok && e.Dir:
-		out.skip(f.Path, "The space has a directory at this path, which stays.")
+		out.skip(string(f.at), "The space has a directory at this path, which stays.")
 		return nil
 	case ok && e.Mode == space.Symlink:
-		out.skip(f.Path, "The space has a link at this path, which stays.")
+		out.skip(string(f.at), "The space has a link at this path, which stays.")
 		return nil
 	case !ok:
 		above, err := v.FileAbove(ctx, at, f.at)
@@ -170,9 +178,13 @@ func (v View) planFile(ctx context.Context, at space.CommitID, f placedFile, rep
 			return err
 		}
 		if above != "" {
-			out.skip(f.Path, fmt.Sprintf("The space has a file at %s, so nothing can be below it.", above))
+			out.skip(string(f.at), fmt.Sprintf("The space has a file at %s, so nothing can be below it.", above))
 			return nil
 		}
+	}
+	if in.MaxFile > 0 && f.Size > in.MaxFile {
+		out.skip(string(f.at), fmt.Sprintf("It has %s, and a file can have %s.", bytesize.Text(f.Size), bytesize.Text(in.MaxFile)))
+		return nil
 	}
 	content, err := f.read()
 	if err != nil {
@@ -188,11 +200,17 @@ func (v View) planFile(ctx context.Context, at space.CommitID, f placedFile, rep
 		case string(now) == string(content):
 			out.Pages.Unchanged++
 			return nil
-		case !replace:
-			out.skip(f.Path, "The space has another version, which stays.")
+		case !in.Replace:
+			out.skip(string(f.at), "The space has another version, which stays.")
 			return nil
 		}
 		c.Mode, c.Base, c.BaseMode = e.Mode, e.Blob, e.Mode
+	}
+	if in.DryRun { // a commit warns of secrets itself
+		if v.s.o.ScreenSecrets && len(v.s.secrets.Scan(f.at, content)) > 0 {
+			out.Warning = append(out.Warning, space.Warning{Path: string(f.at), Why: "The file may contain a password or a key. Remove the secret before you import the file."})
+		}
+		c.Content = nil
 	}
 	plan.add(c, &out.Pages, path.Base(f.Path))
 	return nil

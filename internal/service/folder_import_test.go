@@ -14,7 +14,7 @@ import (
 // folder returns files, given as pairs of path and content.
 func folder(pairs ...string) (files []service.FolderFile) {
 	for i := 0; i+1 < len(pairs); i += 2 {
-		files = append(files, service.FolderFile{Path: pairs[i], Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(pairs[i+1])), nil }})
+		files = append(files, service.FolderFile{Path: pairs[i], Size: int64(len(pairs[i+1])), Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(pairs[i+1])), nil }})
 	}
 	return files
 }
@@ -24,10 +24,10 @@ func folder(pairs ...string) (files []service.FolderFile) {
 func TestImportFolder(t *testing.T) {
 	w := servicetest.New(t, memoryDay)
 	w.Write(map[string]string{"in/notes/same.md": "Same", "in/notes/mine.md": "Mine", "in/notes/dir/a.md": "A", "in/notes/file": "F"})
-	in := service.ImportFolderInput{Space: service.SpaceRef{ID: w.Space}, Dir: "in", DryRun: true, Files: folder(
+	in := service.ImportFolderInput{Space: service.SpaceRef{ID: w.Space}, Dir: "in", MaxFile: 64, DryRun: true, Files: folder(
 		"notes/a.md", "# A\n", "notes/deep/er/b.md", "# B\n", "notes/picture.png", "\x89PNG\x00", "notes/same.md", "Same", "notes/mine.md", "Yours",
 		"notes/dir", "not a directory", "notes/file/below.md", "below", "notes/a.md", "twice",
-		"notes/.obsidian/app.json", "{}", "notes/.git/config", "[core]", "notes/.env", "KEY=1")}
+		"notes/.obsidian/app.json", "{}", "notes/.git/config", "[core]", "notes/.env", "KEY=1", "notes/.x/"+strings.Repeat("long", 80), "", "notes/big.md", strings.Repeat("x", 65))}
 	before := headOf(t, w)
 	run := func() service.ImportedMemory {
 		t.Helper()
@@ -37,12 +37,12 @@ func TestImportFolder(t *testing.T) {
 		}
 		return out
 	}
-	if dry := run(); headOf(t, w) != before || dry.Commit != "" || dry.Pages.Added != 3 || dry.Pages.Unchanged != 1 || len(dry.Skipped) != 5 {
+	if dry := run(); headOf(t, w) != before || dry.Commit != "" || dry.Pages.Added != 3 || dry.Pages.Unchanged != 1 || len(dry.Skipped) != 6 {
 		t.Errorf("%+v", dry)
 	}
 	in.DryRun = false
 	done := run()
-	if done.Commit != headOf(t, w) || done.Pages.Added != 3 || done.Pages.Replaced != 0 || done.Pages.Unchanged != 1 || len(done.Skipped) != 5 {
+	if done.Commit != headOf(t, w) || done.Pages.Added != 3 || done.Pages.Replaced != 0 || done.Pages.Unchanged != 1 || len(done.Skipped) != 6 {
 		t.Errorf("%+v", done)
 	}
 	log, err := w.Git.Log(t.Context(), w.Space, space.LogQuery{Limit: 2})

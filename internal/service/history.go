@@ -173,8 +173,6 @@ func (s *Service) Restore(ctx context.Context, a Actor, in RestoreInput) (space.
 type RevertInput struct {
 	Space   SpaceRef         `json:"space"`
 	Commits []space.CommitID `json:"commits"`
-	// Client is the client whose changes the actor was looking at, for the audit log.
-	Client string `json:"client"`
 }
 
 // Revert undoes commits in one new commit. The Conflicts of the result name the files that
@@ -193,9 +191,24 @@ func (s *Service) Revert(ctx context.Context, a Actor, in RevertInput) (space.Co
 		return c, err
 	}
 	detail := map[string]any{"commit": c.ID, "undone": len(in.Commits)}
-	if in.Client != "" {
-		detail["client"] = in.Client
+	if client := s.clientOf(ctx, m.ID, in.Commits); client != "" {
+		detail["client"] = client
 	}
 	s.record(ctx, a, "space.revert", string(m.ID), detail)
 	return c, nil
+}
+
+// clientOf returns the client that made all of the commits, without its version. It returns ""
+// if there is no such client.
+func (s *Service) clientOf(ctx context.Context, id space.SpaceID, commits []space.CommitID) string {
+	client := ""
+	for _, at := range commits {
+		c, err := s.git.Show(ctx, id, at)
+		name := space.ClientName(c.Client)
+		if err != nil || name == "" || client != "" && name != client {
+			return ""
+		}
+		client = name
+	}
+	return client
 }

@@ -96,7 +96,7 @@ func (s *Service) UndoClient(ctx context.Context, a Actor, in UndoClientInput) (
 	for i, c := range page.Commits {
 		commits[i] = c.ID
 	}
-	c, err := s.Revert(ctx, a, RevertInput{Space: in.Space, Commits: commits, Client: in.Client})
+	c, err := s.Revert(ctx, a, RevertInput{Space: in.Space, Commits: commits})
 	return ClientUndone{Commit: c, Undone: len(commits)}, err
 }
 

@@ -324,7 +324,7 @@ func (s *Service) SyncSource(ctx context.Context, a Actor, in SyncSourceInput) (
 const barWidth = 30
 
 func (s *Service) syncUpstream(ctx context.Context, a Actor, src space.Source, in SyncSourceInput) (SyncedSource, error) {
-	if _, err := s.readable(ctx, a, src.ID); err != nil {
+	if _, err := s.readable(ctx, a, src.ID); err != nil && !s.manages(a, src) {
 		return SyncedSource{}, err
 	}
 	if in.Reset && a.kind == client && src.By != a.user {

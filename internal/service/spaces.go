@@ -208,7 +208,7 @@ func (s *Service) GiveSpace(ctx context.Context, a Actor, in GiveSpaceInput) (Sp
 			s.log.Error("remove the remote of a given space", "space", m.ID, "err", err)
 			return s.oneSpaceInfo(ctx, m.ID)
 		}
-		return SpaceInfo{}, fault.Wrap(err, fault.Unavailable, "The space was given away, but its remote, which has the former owner's token, could not be removed. A running server tries again, and so does each start. The log says if it fails.")
+		return SpaceInfo{}, fault.Wrap(err, fault.Unavailable, "The space was transferred, but its remote, which has the former owner's token, could not be removed. A running server tries again, and so does each start. The log says if it fails.")
 	}
 	return s.oneSpaceInfo(ctx, m.ID)
 }
@@ -225,7 +225,7 @@ func (s *Service) endRemote(ctx context.Context, a Actor, id space.SpaceID) erro
 	return nil
 }
 
-// EndGivenRemote removes the remote that a space had when it was given away, in case
+// EndGivenRemote removes the remote that a space had when it was transferred, in case
 // GiveSpace could not. gift is the audit entry. A remote of the new owner stays.
 func (s *Service) EndGivenRemote(ctx context.Context, gift store.Entry) error {
 	id := space.SpaceID(gift.Subject)

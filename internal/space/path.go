@@ -148,6 +148,17 @@ func ignoredByHFS(r rune) bool {
 	return false
 }
 
+// HiddenPath reports whether the name of a file, or of a directory above it, begins with a dot.
+// The path may be invalid.
+func HiddenPath(p string) bool {
+	for name := range strings.SplitSeq(p, "/") {
+		if strings.HasPrefix(name, ".") && name != "." && name != ".." {
+			return true
+		}
+	}
+	return false
+}
+
 // CheckSymlink checks that a symbolic link at p with this target stays inside
 // the space. The error is a fault.Invalid that wraps a [PathError].
 func CheckSymlink(p Path, target string) error {

@@ -1,4 +1,4 @@
-// Package account serves the pages about a person: the first page, the account, API keys,
+// Package account serves the pages about a person: the first page, the account, keys,
 // and signing out.
 package account
 

@@ -128,7 +128,7 @@ func (s *pages) needsOf(v *web.Visit, h homePage, clients []client) (out []need,
 		return nil, err
 	}
 	if failing > 0 {
-		out = append(out, need{"library", web.Plural(failing, "1 source cannot be synced", "%d sources cannot be synced"), "Readers see the last complete version.", "/library", "See the sources", true})
+		out = append(out, need{"library", web.Plural(failing, "1 source cannot be updated", "%d sources cannot be updated"), "Readers see the last complete version.", "/library", "See the sources", true})
 	}
 	return out, nil
 }

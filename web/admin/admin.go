@@ -16,11 +16,14 @@ import (
 //go:embed templates
 var templates embed.FS
 
-type pages struct{ *web.Site }
+type pages struct {
+	*web.Site
+	words *auditWords
+}
 
 // Register adds the pages to a site.
 func Register(site *web.Site) error {
-	s := &pages{site}
+	s := &pages{site, newAuditWords(site.MethodText)}
 	s.HandleAdmin("/admin", "People", s.showAdmin)
 	s.Handle("POST /admin/invite", web.LimitPage, web.Admins, s.inviteToServer)
 	s.Handle("POST /admin/invitations/revoke", web.LimitPage, web.Admins, s.revokeInvitation)

@@ -70,7 +70,7 @@ type auditDetail struct{ Key, Text string }
 
 func actGroups() []actGroup {
 	return []actGroup{
-		{"session", "Sign-ins"}, {"link", "Sign-in links"}, {"passkey", "Passkeys"}, {"user", "People"}, {"invitation", "Invites"},
+		{"session", "Sign-ins"}, {"link", "Sign-in links"}, {"passkey", "Passkeys"}, {"identity", "Other ways to sign in"}, {"user", "People"}, {"invitation", "Invites"},
 		{"member", "Members of spaces"}, {"space", "Spaces"}, {"review", "Confirmed changes"}, {"source", "Sources"}, {"grant", "Connected clients"},
 		{"client", "Registered clients"}, {"key", "Keys"}, {"github", "GitHub"}, {"settings", "Settings"},
 	}
@@ -158,7 +158,7 @@ func (s *pages) showAudit(v *web.Visit) error {
 }
 
 func (s *pages) auditEntry(e service.AuditEntry) auditEntry {
-	out := auditEntry{event: event{e, s.MethodText}}
+	out := auditEntry{event: event{e, s.words}}
 	out.Sentence, out.Way = out.sentence(), out.way()
 	if who := out.who(); who.Name {
 		out.Who = who.Text

@@ -4,18 +4,29 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"satchel/internal/service"
 	"satchel/web"
 )
 
-// event tells in words what an entry of the audit log says.
+// event describes an entry of the audit log in a sentence.
 type event struct {
 	service.AuditEntry
-	method func(string) string // what somebody signed in with
+	words *auditWords
+}
+
+// auditWords has the words of all sentences.
+type auditWords struct {
+	method func(string) string // the name of a way to sign in
+	forms  map[string][]string // see sentences
+	parts  *regexp.Regexp      // the parts and keys of a form
+}
+
+func newAuditWords(method func(string) string) *auditWords {
+	return &auditWords{method, sentences(), regexp.MustCompile(`\[[^\]]*\]|\{[a-z]+\}`)}
 }
 
 // phrase is a part of the sentence about an entry. A name is what a person or a client chose.
@@ -24,9 +35,9 @@ type phrase struct {
 	Name bool
 }
 
-// sentences returns what happened, by action. A key in braces is a detail of the entry; who is
-// the person, and about the subject. A part in brackets is left out if one of its keys has no
-// text. The first sentence counts whose keys all have a text.
+// sentences returns the forms of sentences by action. A key in braces stands for a detail of the
+// entry: {who} for the person, and {about} for the subject. A part in brackets is left out if one
+// of its keys has no text. An entry takes the first form whose keys all have a text.
 func sentences() map[string][]string {
 	return map[string][]string{
 		"session.start": {"{who} signed in[ with {method}]"},
@@ -96,11 +107,9 @@ func sentences() map[string][]string {
 	}
 }
 
-var parts = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[[^\]]*\]|\{[a-z]+\}`) })
-
 // sentence says what happened. An action without a sentence is shown as it is.
 func (e event) sentence() []phrase {
-	forms := append(sentences()[e.Action], "{who}: "+strings.ReplaceAll(e.Action, ".", " ")+"[ {about}]")
+	forms := append(slices.Clone(e.words.forms[e.Action]), "{who}: "+strings.ReplaceAll(e.Action, ".", " ")+"[ {about}]")
 	for _, form := range forms {
 		if out, ok := e.filled(form); ok {
 			if !out[0].Name {
@@ -123,7 +132,7 @@ func (e event) filled(form string) (out []phrase, ok bool) {
 		}
 	}
 	at := 0
-	for _, m := range parts().FindAllStringIndex(form, -1) {
+	for _, m := range e.words.parts.FindAllStringIndex(form, -1) {
 		add(phrase{Text: form[at:m[0]]})
 		part := form[m[0]:m[1]]
 		at = m[1]
@@ -181,7 +190,8 @@ func (e event) value(key string) phrase {
 	case "client": // the name of a client, which may have none
 		text := cmp.Or(e.detail("name"), e.named())
 		if e.Action == "space.revert" {
-			text = e.detail("client")
+			client, _ := e.Detail["client"].(string) // a name, never an ID
+			return name(client)
 		}
 		return phrase{cmp.Or(web.Shorten(text, 80), "a client without a name"), text != ""}
 	case "role":
@@ -202,7 +212,7 @@ func (e event) value(key string) phrase {
 		}
 		return phrase{}
 	case "method":
-		return phrase{Text: e.method(e.detail("method"))}
+		return phrase{Text: e.words.method(e.detail("method"))}
 	case "inviters":
 		switch e.detail("value") {
 		case string(service.Yes):

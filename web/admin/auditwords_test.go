@@ -12,7 +12,7 @@ import (
 
 func told(e service.AuditEntry) string {
 	var b strings.Builder
-	for _, p := range (event{e, func(m string) string { return "a " + m }}).sentence() {
+	for _, p := range (event{e, newAuditWords(func(m string) string { return "a " + m })}).sentence() {
 		b.WriteString(p.Text)
 	}
 	return b.String()
@@ -59,7 +59,7 @@ func TestSentences(t *testing.T) {
 
 // Names are marked as such, and invisible characters in them are left out.
 func TestNamesInSentences(t *testing.T) {
-	got := event{service.AuditEntry{User: "ada", Action: "space.create", Subject: "s_1", About: "ada/a\u202eb"}, nil}.sentence()
+	got := event{service.AuditEntry{User: "ada", Action: "space.create", Subject: "s_1", About: "ada/a\u202eb"}, newAuditWords(nil)}.sentence()
 	want := []phrase{{"ada", true}, {" created the space ", false}, {"ab", true}}
 	if len(got) != 3 || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
 		t.Errorf("%v", got)

@@ -68,13 +68,13 @@ func (s *pages) importFolder(v *web.Visit) error {
 		return again(http.StatusUnprocessableEntity, "Press one of the two buttons.", "folder")
 	}
 	form := s.folderForm(v)
-	in := service.ImportFolderInput{Space: service.SpaceRef{ID: m.ID}, Dir: strings.Trim(strings.TrimSpace(form.Dir), "/"), Replace: form.Replace, DryRun: act == "preview"}
+	in := service.ImportFolderInput{Space: service.SpaceRef{ID: m.ID}, Dir: strings.Trim(strings.TrimSpace(v.R.PostFormValue("dir")), "/"), Replace: form.Replace, MaxFile: s.Editing.MaxFile, DryRun: act == "preview"}
 	for _, h := range sent {
 		p, err := web.SentPath(h)
 		if err != nil {
 			return err
 		}
-		in.Files = append(in.Files, service.FolderFile{Path: p, Open: func() (io.ReadCloser, error) { return h.Open() }})
+		in.Files = append(in.Files, service.FolderFile{Path: p, Size: h.Size, Open: func() (io.ReadCloser, error) { return h.Open() }})
 	}
 	done, err := s.Service.ImportFolder(v.R.Context(), v.Actor(), in)
 	switch {

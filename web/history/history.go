@@ -142,6 +142,9 @@ func (s *pages) showHistory(v *web.Visit) error {
 		if q.Del("compare"); !body.Choosing {
 			q.Set("compare", "1")
 		}
+		if body.Choosing && body.Older != "" {
+			body.Older += "&compare=1"
+		}
 		body.Choose = (&url.URL{Path: v.R.URL.Path, RawQuery: q.Encode()}).String()
 	}
 	if l.Space.CanWrite() {

@@ -141,7 +141,7 @@ func (s *pages) revert(v *web.Visit) error {
 		}
 	}
 	c, err := s.Service.Revert(v.R.Context(), v.Actor(), service.RevertInput{
-		Space: service.SpaceRef{ID: m.ID}, Commits: commits, Client: web.Shorten(v.R.PostFormValue("client"), 80),
+		Space: service.SpaceRef{ID: m.ID}, Commits: commits,
 	})
 	if err != nil {
 		return web.Gone(err)

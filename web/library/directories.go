@@ -2,12 +2,12 @@ package library
 
 import (
 	"cmp"
-	"fmt"
 	"path"
 	"slices"
 	"strings"
 
 	"satchel/internal/service"
+	"satchel/internal/space"
 	"satchel/web"
 )
 
@@ -39,7 +39,7 @@ func directoriesOf(v *web.Visit, m service.View, chosen string) (out []dirChoice
 	}
 	var dirs []string
 	for dir := range files {
-		if !strings.HasPrefix(dir, ".") && !strings.Contains(dir, "/.") {
+		if !space.HiddenPath(dir) {
 			dirs = append(dirs, dir)
 		}
 	}
@@ -52,14 +52,7 @@ func directoriesOf(v *web.Visit, m service.View, chosen string) (out []dirChoice
 	slices.Sort(dirs)
 	chosen = strings.Trim(chosen, "/")
 	for _, dir := range dirs {
-		out = append(out, dirChoice{dir, dirName(dir) + " (" + filesText(files[dir]) + ")", dir == chosen})
+		out = append(out, dirChoice{dir, dirName(web.ShownPath(dir, 120)) + " (" + web.Plural(files[dir], "1 file", "%d files") + ")", dir == chosen})
 	}
-	return append(out, dirChoice{"", "The whole space (" + filesText(len(all)) + ")", chosen == ""}), more, nil
-}
-
-func filesText(n int) string {
-	if n == 1 {
-		return "1 file"
-	}
-	return fmt.Sprintf("%d files", n)
+	return append(out, dirChoice{"", "The whole space (" + web.Plural(len(all), "1 file", "%d files") + ")", chosen == ""}), more, nil
 }

@@ -6,9 +6,11 @@
   let chosen = [];
   let hidden = 0;
   let last;
+  let drops = 0;
 
   const number = (n) => n.toLocaleString('en');
-  const size = (n) => (n < 1000 ? `${n} bytes` : n < 1e6 ? `${(n / 1e3).toFixed(1)} kB` : `${(n / 1e6).toFixed(1)} MB`);
+  // A unit is 1024 of the next smaller one, as in the limits of the page.
+  const size = (n) => (n < 1024 ? `${n} bytes` : n < 1 << 20 ? `${(n / 1024).toFixed(1)} kB` : `${(n / (1 << 20)).toFixed(1)} MB`);
   const files = (n, word = 'file') => `${number(n)} ${n === 1 ? word : `${word}s`}`;
   const total = () => chosen.reduce((sum, c) => sum + c.file.size, 0);
 
@@ -75,8 +77,11 @@
       const entries = [...e.dataTransfer.items].map((i) => i.webkitGetAsEntry?.()).filter(Boolean);
       const plain = [...e.dataTransfer.files];
       const list = [];
+      const buttons = form.querySelectorAll('button');
+      const drop = ++drops;
       let skipped = 0;
       let problem;
+      for (const b of buttons) b.disabled = true;
       try {
         for (const entry of entries) skipped += await walk(entry, '', list, most);
         if (entries.length === 0) list.push(...plain.map((file) => ({ file, path: file.name })));
@@ -84,6 +89,8 @@
         problem = 'The folder could not be read. Choose it with the button instead.';
         list.length = 0;
       }
+      if (drop !== drops) return; // another folder was dropped meanwhile
+      for (const b of buttons) b.disabled = false;
       input.value = '';
       choose(list, skipped);
       show(problem);
@@ -109,14 +116,18 @@
     request.open('POST', url);
     request.responseType = 'document';
     request.upload.addEventListener('progress', (e) => { if (e.lengthComputable) bar.value = 100 * e.loaded / e.total; });
+    let sent = false;
     request.upload.addEventListener('load', () => {
+      sent = true;
       bar.removeAttribute('value');
       said.textContent = 'Saving…';
     });
     request.addEventListener('error', () => {
       busy(false);
       bar.hidden = true;
-      said.textContent = 'The files did not arrive, and nothing was imported. Check the connection and that the files still exist, and try again.';
+      said.textContent = sent
+        ? 'The connection broke before the answer. Look at the files of the space before you try again.'
+        : 'The files did not arrive, and nothing was imported. Check the connection and that the files still exist, and try again.';
     });
     request.addEventListener('load', () => {
       const main = request.response?.querySelector('main');
@@ -125,6 +136,11 @@
         return;
       }
       busy(false);
+      if (!main.querySelector('form[data-upload], [data-back]')) { // an error page; the form stays
+        bar.hidden = true;
+        said.textContent = main.querySelector('.lead')?.textContent ?? 'Nothing was imported. Try again.';
+        return;
+      }
       box.querySelector('[data-uploading]').hidden = true;
       last = { url, data };
       const before = { main: document.querySelector('main'), title: document.title };

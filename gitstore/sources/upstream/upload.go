@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"satchel/internal/bytesize"
@@ -154,12 +155,7 @@ func unzip(ctx context.Context, env *Env, r io.ReaderAt, size int64, sink Sink, 
 
 // isHidden reports whether a file or one of its directories is hidden, or added by macOS.
 func isHidden(name string) bool {
-	for part := range strings.SplitSeq(name, "/") {
-		if part != ".." && part != "." && strings.HasPrefix(part, ".") || part == "__MACOSX" {
-			return true
-		}
-	}
-	return false
+	return space.HiddenPath(name) || slices.Contains(strings.Split(name, "/"), "__MACOSX")
 }
 
 // unzipFile returns the content of a file, and lowers left by what it has unpacked.
