@@ -50,7 +50,7 @@ func TestAdminMakesASignInLink(t *testing.T) {
 	}
 	ada.send(linkFor(w.bob), nil)
 	a := ada.get(ada.once)
-	for _, s := range []string{"Whoever opens it first is signed in as bob", "works once and for 15 minutes", "shown only now"} {
+	for _, s := range []string{"The first person who opens the link is signed in as bob", "works once, for 15 minutes", "shown only now"} {
 		if !strings.Contains(a.body, s) {
 			t.Errorf("the page does not say %q", s)
 		}

@@ -210,9 +210,9 @@ func (h *health) remotes(context.Context) service.HealthCheck {
 	if st.Remotes == 0 {
 		return service.HealthCheck{Name: "Git remotes", State: service.HealthOff, Detail: "No space has a Git remote, so all spaces are only on this machine.", Remedy: "Back up the data directory, or set a remote in the settings of each space."}
 	}
-	c := good("Git remotes", "%s", spacesText(st.Remotes)+" with a remote.")
+	c := good("Git remotes", "Spaces with a remote: %d.", st.Remotes)
 	if n := st.Queued + st.Running; n > 0 {
-		c.Detail += fmt.Sprintf(" Now being pushed or waiting: %d.", n)
+		c.Detail += fmt.Sprintf(" Being pushed or waiting now: %d.", n)
 	}
 	var failing []string
 	for _, p := range slices.Sorted(maps.Keys(st.Failed)) {
@@ -222,8 +222,8 @@ func (h *health) remotes(context.Context) service.HealthCheck {
 	}
 	if len(failing) > 0 {
 		c.State = service.HealthBad
-		c.Detail += " Failing: " + strings.Join(failing, ", ") + "."
-		c.Remedy = "The owner of each space sees in its settings, under Git remote, what to do. satchel space status lists the spaces. The server tries again by itself."
+		c.Detail += " Failing pushes: " + strings.Join(failing, ", ") + "."
+		c.Remedy = "To see which spaces fail, run satchel space status on the server’s machine. Their owners see what to do in the settings of the space, on the tab Git remote. The server tries again by itself."
 	}
 	if st.OldestUnpushed > time.Hour {
 		c.Detail += fmt.Sprintf(" The oldest change that is not pushed is %s old.", st.OldestUnpushed.Round(time.Minute))
