@@ -377,6 +377,9 @@ func (b *browser) get(target string, change ...func(*http.Request)) answer {
 
 var formToken = regexp.MustCompile(`name="form" value="([^"]+)"`)
 
+// tokenless returns a page without the token of its forms, which each answer masks anew.
+func tokenless(a answer) string { return formToken.ReplaceAllString(a.body, "") }
+
 // token returns the token of the browser's forms; "" if nobody is signed in.
 func (b *browser) token() string {
 	b.w.t.Helper()
