@@ -140,6 +140,8 @@ describe('activity in Chromium', { skip: missing }, () => {
       }
       const order = days.flatMap((d) => d.rows.map((r) => r[0]));
       assert.deepEqual(order, order.toSorted().toReversed());
+      await page.getByRole('link', { name: 'Compare versions' }).click();
+      await page.locator('#versus').waitFor();
       assert.equal(await page.locator('input[name="from"]:checked').count() + await page.locator('input[name="to"]:checked').count(), 2);
       await judge(page, `history-${timezoneId.slice(8)}`);
 
@@ -167,14 +169,13 @@ describe('activity in Chromium', { skip: missing }, () => {
       const at = await page.locator('#changes time').first().getAttribute('datetime');
       await form.getByLabel('Everything since').fill(at.slice(0, 16));
       await form.getByRole('button', { name: /^choose/i }).click();
-      await page.getByRole('heading', { level: 1, name: /undo what a client did/i }).waitFor();
+      await page.getByRole('heading', { level: 1, name: /changes to undo/i }).waitFor();
       assert.ok(await page.getByText('Tidy up').count() > 0);
       // All of this minute is in the list: only the last is to go.
       await judge(owner.page, 'revert-before');
       if (page === owner.page) await judge(page, 'revert');
       await page.goto(`${space}/activity`);
-      await page.getByRole('link', { name: /^undo.*tidy up/i }).first().click();
-      await page.getByRole('button', { name: 'Undo it' }).click();
+      await page.getByRole('button', { name: /^undo.*tidy up/i }).first().click();
       await page.getByRole('status').filter({ hasText: 'Undone, as a new change.' }).waitFor();
       const r = await bash('cat knowledge/plan.md; ls knowledge');
       assert.match(text(r), /# Plan/);
@@ -187,8 +188,8 @@ describe('activity in Chromium', { skip: missing }, () => {
     await form.getByLabel('Client').selectOption({ index: 0 });
     await form.getByLabel('Everything since').fill('2020-01-01T00:00');
     await form.getByRole('button', { name: /^choose/i }).click();
-    await page.getByRole('button', { name: /^undo all/i }).click();
-    await page.getByRole('button', { name: /^undo all/i }).waitFor({ state: 'hidden' });
+    await page.getByRole('button', { name: /^undo the selected/i }).click();
+    await page.getByRole('button', { name: /^undo the selected/i }).waitFor({ state: 'hidden' });
     assert.match(text(await bash('ls knowledge/plan.md 2>&1; true')), /No such file/);
   });
 
@@ -247,7 +248,7 @@ describe('activity in Chromium', { skip: missing }, () => {
     await page.getByLabel('Address').fill('https://127.0.0.1:1/x.git');
     await page.getByLabel('Token').fill(canary);
     await page.getByRole('button', { name: 'Connect' }).click();
-    await page.getByRole('alert').or(page.getByText('The last attempt failed')).first().waitFor();
+    await page.getByRole('alert').or(page.getByText('The last push failed')).first().waitFor();
     assert.ok(!(await page.content()).includes(canary), 'the token is on the page');
     await judge(page, 'remote-refused');
     owner.complaints.length = 0; // that the answer is a 400
@@ -257,7 +258,7 @@ describe('activity in Chromium', { skip: missing }, () => {
     await bash('echo more >> knowledge/more.md', 'More to push');
     await page.goto(`${space}/remote`);
     await page.getByRole('button', { name: 'Sync now' }).click();
-    await page.getByText('The last attempt failed').waitFor();
+    await page.getByText('The last push failed').waitFor();
     await judge(page, 'remote-failing');
     remote.answer = null;
     remote.password = 'another';
@@ -273,7 +274,7 @@ describe('activity in Chromium', { skip: missing }, () => {
     }
     await judge(page, 'remote-pushed');
     assert.match(git(remote.dir('notes'), 'log', '--format=%s', '-1', 'main'), /More to push/);
-    await page.getByText('Disconnect', { exact: true }).click();
+    await page.getByText('Disconnect the repository', { exact: true }).click();
     await page.getByRole('button', { name: /yes, disconnect/i }).click();
     await page.getByText('This space is stored only on this server').waitFor();
   });
@@ -282,11 +283,11 @@ describe('activity in Chromium', { skip: missing }, () => {
     for (const [i, { page }] of [owner, plain].entries()) {
       await page.goto('/spaces');
       await page.getByLabel('Name').fill('two words');
-      await page.getByRole('button', { name: 'Make it' }).click();
+      await page.getByRole('button', { name: 'Create the space' }).click();
       await page.getByRole('alert').waitFor();
       if (i === 0) await judge(page, 'spaces-problem');
       await page.getByLabel('Name').fill(`team-${i}`);
-      await page.getByRole('button', { name: 'Make it' }).click();
+      await page.getByRole('button', { name: 'Create the space' }).click();
       await page.getByRole('heading', { level: 1, name: 'Settings' }).waitFor();
       await page.getByLabel('Name of the space').fill(`renamed-${i}`);
       await page.getByRole('button', { name: 'Rename' }).click();

@@ -86,8 +86,8 @@ describe('searching, settings and administration', { skip: missing }, () => {
     await click(tab('Members'));
     await heading('Members');
     await judge(page, 'space-members');
-    await click(page.getByRole('radio', { name: /^Read it/ }));
-    await click(button('Make a link'));
+    await click(page.getByRole('radio', { name: /^Only read/ }));
+    await click(button('Create an invite'));
     await page.getByLabel('The link').waitFor();
     few(t);
   });
@@ -96,8 +96,8 @@ describe('searching, settings and administration', { skip: missing }, () => {
     await home();
     await click(place('Settings'));
     await click(tab('Publishing'));
-    await page.getByLabel('Directory', { exact: true }).fill('knowledge');
-    await click(button('See what others would see'));
+    await page.getByLabel('Directory', { exact: true }).selectOption('knowledge');
+    await click(button('Preview'));
     await click(button('Publish'));
     await page.getByText(/for everybody/i).first().waitFor();
     few(t);
@@ -143,14 +143,40 @@ describe('searching, settings and administration', { skip: missing }, () => {
     await click(tab('Audit log'));
     await heading('Audit log');
     await judge(page, 'admin-audit');
-    await page.getByLabel('Action').selectOption('Keys');
+    await page.getByLabel('About', { exact: true }).selectOption('Keys');
     await click(button('Filter'));
     await page.waitForURL(/act=key/);
     const saved = page.waitForEvent('download');
+    await click(page.getByLabel('More ways to export'));
     await click(link('Export as JSON lines'));
     const lines = readFileSync(await (await saved).path(), 'utf8').trim().split('\n').map((l) => JSON.parse(l));
     assert.ok(lines.length > 0 && lines.every((l) => l.action.startsWith('key')));
     few(t);
+  });
+
+  test('the menu of a person, and what the audit log says of it', async (t) => {
+    s.run('user', 'add', 'bob');
+    await home();
+    await click(place('Admin'));
+    await heading('People');
+    await click(page.getByLabel('More for bob'));
+    await judge(page, 'admin-people-menu');
+    await click(button(/^Make an admin/));
+    const bob = page.getByRole('listitem').filter({ has: page.getByText('bob', { exact: true }) });
+    await bob.getByText('admin', { exact: true }).waitFor();
+    await click(tab('Audit log'));
+    await page.getByRole('listitem').filter({ hasText: 'made bob an admin' }).first().waitFor();
+    few(t);
+    await page.goto('/admin');
+    await page.getByLabel('More for bob').click();
+    await button(/^Remove…/).click();
+    await judge(page, 'admin-people-remove');
+    await button('Cancel').click();
+    await page.getByLabel('More for bob').click();
+    await button(/^Remove…/).click();
+    await button('Remove bob').click();
+    await page.getByRole('status').waitFor();
+    assert.equal(await bob.count(), 0);
   });
 
   test('change an access setting', async (t) => {

@@ -68,9 +68,10 @@ printf 'nobody else may know the word quixotic\\n' > knowledge/diary.md; ln -s .
     ada = await person('admin');
     await ada.goto('/library');
     await ada.getByRole('link', { name: /Publish from/ }).click();
-    await ada.getByLabel('Directory', { exact: true }).fill('knowledge/team');
-    await ada.getByRole('button', { name: 'See what others would see', exact: true }).click();
-    await ada.getByLabel('Name', { exact: true }).fill('handbook');
+    await ada.getByLabel('Directory', { exact: true }).selectOption('knowledge/team');
+    await ada.getByRole('button', { name: 'Preview', exact: true }).click();
+    await ada.getByText('More settings').click();
+    await ada.getByLabel('ID', { exact: true }).fill('handbook');
     await ada.getByLabel('You, and the people named here').check();
     await ada.getByLabel('Their user names').fill('bob');
     await ada.getByRole('button', { name: 'Publish', exact: true }).click();
@@ -200,15 +201,15 @@ printf 'nobody else may know the word quixotic\\n' > knowledge/diary.md; ln -s .
     await ada.goto('/account/keys');
     await judge(ada, 'api-keys');
     await ada.getByLabel('Name').fill('nightly report');
-    await ada.getByRole('button', { name: 'Make the key' }).click();
+    await ada.getByRole('button', { name: 'Create the key' }).click();
     await ada.getByRole('heading', { level: 1, name: 'Your new key' }).waitFor();
     await judge(ada, 'api-key');
     const key = await ada.getByLabel('The key', { exact: true }).inputValue();
     keys.made = key;
     assert.equal((await call('made', 'GET', '/api')).body.you.client, 'nightly report');
-    await ada.getByRole('link', { name: 'I have copied it' }).click();
+    await ada.getByRole('link', { name: 'I copied the key' }).click();
     await ada.getByText('Revoke nightly report').click();
-    await ada.getByRole('button', { name: /Yes, revoke it\W+nightly report/ }).click();
+    await ada.getByRole('button', { name: /^Revoke\W{2,}nightly report/ }).click();
     await ada.getByRole('heading', { level: 1, name: 'API keys' }).waitFor();
     assert.equal((await call('made', 'GET', '/api')).status, 401);
 

@@ -186,7 +186,7 @@ for (const javaScriptEnabled of [true, false]) {
       await heading('deploy.md');
       await page.getByText('then call the pager').waitFor();
       await page.getByRole('link', { name: 'History', exact: true }).click();
-      await page.getByRole('link', { name: /This version/ }).nth(1).click();
+      await page.getByRole('link', { name: /^Open the version/ }).nth(1).click();
       await page.getByText('This is how it was').waitFor();
       await page.getByText('then call Grace at home').waitFor();
       await look('then');
@@ -198,6 +198,7 @@ for (const javaScriptEnabled of [true, false]) {
       await page.getByText('then call Grace at home').waitFor();
       await look('brought-back');
       await page.getByRole('link', { name: 'History', exact: true }).click();
+      await page.getByRole('link', { name: 'Compare versions' }).click();
       await page.getByRole('radio', { name: /^From/ }).nth(2).check();
       await page.getByRole('radio', { name: /^To/ }).nth(1).check();
       await page.getByRole('button', { name: 'Compare', exact: true }).click();
@@ -205,7 +206,7 @@ for (const javaScriptEnabled of [true, false]) {
       await page.getByText('1 file changed').waitFor();
       await look('compare');
       await page.goto(`${space}/history/knowledge/deploy.md`);
-      await page.getByRole('button', { name: /Restore this version/ }).first().click();
+      await page.getByRole('button', { name: /^Restore the version/ }).first().click();
       await page.getByText('then call the pager').waitFor();
     });
 
@@ -213,7 +214,7 @@ for (const javaScriptEnabled of [true, false]) {
       await page.goto(`${space}/files/knowledge/checklist.md`);
       await page.getByText('Tag').waitFor();
       await page.getByRole('link', { name: 'History', exact: true }).click();
-      await page.getByRole('button', { name: /Restore this version/ }).first().press('Enter');
+      await page.getByRole('button', { name: /^Restore the version/ }).first().press('Enter');
       await page.getByText('Say it aloud').waitFor();
       await page.getByRole('status').getByText('The version was restored').waitFor();
       await look('restored');

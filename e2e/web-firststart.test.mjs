@@ -98,7 +98,7 @@ describe('the first start', { skip: missing }, () => {
     await page.keyboard.press('Enter');
     await until('another program is shown', async () => await programs.last().evaluate((d) => d.open));
     assert.equal(await opened(), 1);
-    for (const code of await programs.locator('textarea').all()) assert.match(await code.inputValue(), /remember|\/memory/);
+    for (const code of await programs.locator('pre').all()) assert.match(await code.textContent(), /remember|\/memory/);
     await page.getByRole('link', { name: /^create a key/i }).click();
     assert.ok(await page.getByRole('checkbox', { name: /may change files/i }).isChecked());
     assert.deepEqual(complaints, []);

@@ -99,9 +99,9 @@ for (const javaScriptEnabled of [true, false]) {
       await page.goto('/admin/github');
       await look(page, 'app-none');
       // Others install it on their own accounts only if it is public.
-      await page.getByRole('checkbox', { name: /others use this server/i }).check();
-      await page.getByRole('checkbox', { name: /may make new repositories/i }).check();
-      await press(page, /make the app at github/i);
+      await page.getByRole('checkbox', { name: /other people on this server/i }).check();
+      await page.getByRole('checkbox', { name: /can create new repositories/i }).check();
+      await press(page, /create the app at github/i);
       // With scripts the form goes on by itself.
       if (!javaScriptEnabled) {
         await look(page, 'app-leaving');
@@ -133,14 +133,14 @@ for (const javaScriptEnabled of [true, false]) {
       const space = spaceOf('admin');
       await page.goto(`${space}/github`);
       await look(page, 'connect');
-      await press(page, /^install it at github/i);
+      await press(page, /^install the app at github/i);
       await install(page, 'ada', 'ada/notes');
       await authorize(page);
       await here(page, `${space}/github/pick`);
       await look(page, 'pick');
       assert.equal(await page.getByRole('radio', { name: 'ada/journal' }).count(), 0, 'a repository that was not installed');
       await page.getByRole('radio', { name: 'ada/notes' }).check();
-      await press(page, /^connect it/i);
+      await press(page, /^connect the repository/i);
       await here(page, `${space}/github`);
       await page.getByRole('heading', { level: 1, name: 'Connected to GitHub' }).waitFor();
       await save(page, space, 'knowledge/tea.md', 'Assam, no milk.\n');
@@ -164,10 +164,10 @@ for (const javaScriptEnabled of [true, false]) {
       const { page } = bob;
       const space = spaceOf('bob');
       await page.goto(`${space}/github`);
-      await press(page, /^install it at github/i);
+      await press(page, /^install the app at github/i);
       await install(page, 'acme', null, 'Request');
       await here(page, `${space}/github`);
-      await page.getByRole('heading', { level: 1, name: 'Waiting for approval' }).waitFor();
+      await page.getByRole('heading', { level: 1, name: 'Waiting for approval at GitHub' }).waitFor();
       await look(page, 'waiting');
 
       // He is impatient: nothing is there yet.
@@ -176,7 +176,7 @@ for (const javaScriptEnabled of [true, false]) {
       await here(page, `${space}/github/pick`);
       await look(page, 'pick-none');
       await page.goto(`${space}/github`);
-      await page.getByRole('heading', { level: 1, name: 'Waiting for approval' }).waitFor();
+      await page.getByRole('heading', { level: 1, name: 'Waiting for approval at GitHub' }).waitFor();
 
       // The owner approves in another browser, which has no account here.
       const owner = await person('ada');
@@ -190,12 +190,12 @@ for (const javaScriptEnabled of [true, false]) {
       await owner.context.close();
 
       await page.goto(`${space}/github`);
-      await page.getByRole('heading', { level: 1, name: 'Waiting for approval' }).waitFor();
+      await page.getByRole('heading', { level: 1, name: 'Waiting for approval at GitHub' }).waitFor();
       await press(page, /choose a repository/i);
       await authorize(page);
       await here(page, `${space}/github/pick`);
       await page.getByRole('radio', { name: 'acme/handbook' }).check();
-      await press(page, /^connect it/i);
+      await press(page, /^connect the repository/i);
       await page.getByRole('heading', { level: 1, name: 'Connected to GitHub' }).waitFor();
       await save(page, space, 'knowledge/desk.md', 'By the window.\n');
       await gh.pushed('acme/handbook', 'knowledge/desk.md', 'By the window.');
@@ -245,7 +245,7 @@ for (const javaScriptEnabled of [true, false]) {
       await authorize(page);
       await here(page, `${space}/github/pick`);
       await page.getByRole('radio', { name: 'ada/notes' }).check();
-      await press(page, /^connect it/i);
+      await press(page, /^connect the repository/i);
       await page.getByRole('heading', { level: 1, name: 'Connected to GitHub' }).waitFor();
       assert.notEqual((await gh.installation('ada')).id, id);
       await gh.pushed('ada/notes', 'knowledge/milk.md', 'Oat.');
@@ -285,7 +285,7 @@ for (const javaScriptEnabled of [true, false]) {
       await here(page, `${space}/github/pick`);
       await page.getByLabel('Owner', { exact: true }).selectOption('ada');
       await page.getByLabel('Name', { exact: true }).fill('satchel');
-      await press(page, /^make it and connect it/i);
+      await press(page, /^create and connect/i);
       await authorize(page);
       await here(page, `${space}/github`);
       await page.getByRole('heading', { level: 1, name: 'Connected to GitHub' }).waitFor();
@@ -300,7 +300,7 @@ for (const javaScriptEnabled of [true, false]) {
       await page.getByText('Disconnect the repository').click();
       await look(page, 'disconnect');
       await press(page, /yes, disconnect/i);
-      await page.getByRole('heading', { level: 1, name: 'Connect GitHub' }).waitFor();
+      await page.getByRole('heading', { level: 1, name: 'Connect this space to GitHub' }).waitFor();
       await save(page, space, 'knowledge/water.md', 'Still.\n');
       assert.equal(await gh.file('ada/satchel', 'knowledge/water.md'), undefined);
       assert.equal(await gh.file('ada/satchel', 'knowledge/tea.md'), 'Assam, no milk.');

@@ -51,7 +51,7 @@ for (const javaScriptEnabled of [true, false]) {
       await look('home-steps');
       await page.reload();
       await steps.getByRole('button', { name: /^dismiss/i }).click();
-      await page.getByRole('region', { name: 'Changes by your AIs' }).waitFor();
+      await page.getByRole('region', { name: 'Recent changes' }).waitFor();
       assert.equal(await steps.count(), 0);
       await page.reload();
       assert.equal(await steps.count(), 0, 'they are back');

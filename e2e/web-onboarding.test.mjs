@@ -89,15 +89,15 @@ for (const javaScriptEnabled of [true, false]) {
 
       // Where it is kept.
       await link(page, 'Set up GitHub').click();
-      await page.getByRole('heading', { level: 1, name: 'GitHub is not set up yet' }).waitFor();
+      await page.getByRole('heading', { level: 1, name: 'Connect this space to GitHub' }).waitFor();
       await look(page, 'github-none');
       const space = new URL(page.url()).pathname;
-      await page.getByRole('link', { name: 'Make the GitHub App' }).click();
+      await page.getByRole('link', { name: 'Create the GitHub App' }).click();
       await look(page, 'github-app');
       const signedIn = await context.newPage();
       await gh.signIn(signedIn, 'ada');
       await signedIn.close();
-      await press(page, 'Make the App at GitHub');
+      await press(page, 'Create the App at GitHub');
       if (!javaScriptEnabled) await press(page, /^continue to/i);
       await there(page, /settings\/apps\/new/);
       await press(page, 'Create GitHub App');
@@ -105,7 +105,7 @@ for (const javaScriptEnabled of [true, false]) {
       await look(page, 'github-made');
       await page.getByRole('link', { name: /^connect a repository/i }).click();
       await at(page, space);
-      await press(page, 'Install it at GitHub');
+      await press(page, 'Install the App at GitHub');
       await there(page, /installations\/new/);
       await page.getByRole('link', { name: 'ada', exact: true }).click();
       await page.getByRole('radio', { name: /only select/i }).check();
@@ -116,7 +116,7 @@ for (const javaScriptEnabled of [true, false]) {
       await at(page, `${space}/pick`);
       await look(page, 'github-pick');
       await page.getByRole('radio', { name: 'ada/brain' }).check();
-      await press(page, /^connect it/i);
+      await press(page, /^connect the repository/i);
       await page.getByRole('heading', { level: 1, name: 'Connected to GitHub' }).waitFor();
 
       // What they bring.

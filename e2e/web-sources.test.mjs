@@ -146,7 +146,7 @@ describe('sources that follow an upstream', { skip: missing }, () => {
     hold = true;
     await button(admin, 'Add this source').click();
     await heading(admin, 'Handbook');
-    await admin.getByRole('progressbar', { name: 'Progress of the sync' }).waitFor();
+    await admin.getByRole('progressbar', { name: 'Progress of the update' }).waitFor();
     await judge(admin, 'source-running');
     release();
     await until('the page is up to date by itself', async () => await state(admin).textContent() === 'Up to date');
@@ -161,11 +161,11 @@ describe('sources that follow an upstream', { skip: missing }, () => {
 
   test('a dry run shows the files, and the history what a sync changed', async () => {
     push({ deploy: 'How we deploy\nWe deploy on Mondays, after lunch.', new: 'New\nThis page is new here.' });
-    await button(admin, 'Dry run').click();
+    await button(admin, 'Preview the update').click();
     await heading(admin, /would change/);
     await admin.getByText('1 added, 1 changed').waitFor();
     await judge(admin, 'source-dry-run');
-    await button(admin, 'Sync now').click();
+    await button(admin, 'Update now').click();
     await admin.getByText('1 added, 1 changed').waitFor();
     await judge(admin, 'source-history');
     await admin.getByRole('link', { name: /^Show the changes/ }).first().click();
@@ -176,17 +176,17 @@ describe('sources that follow an upstream', { skip: missing }, () => {
 
   test('a sync that would remove most files waits for a person', async () => {
     push({ deploy: null, new: null, plan: null });
-    await button(admin, 'Sync now').click();
-    await button(admin, 'Confirm the removal and sync').waitFor();
+    await button(admin, 'Update now').click();
+    await button(admin, 'Confirm the removal and update').waitFor();
     await judge(admin, 'source-shrunk');
-    await button(admin, 'Confirm the removal and sync').click();
+    await button(admin, 'Confirm the removal and update').click();
     await admin.getByText('3 deleted').waitFor();
   });
 
   test('a vanished upstream is said where it counts, with what to do', async () => {
     gone = true;
-    await button(admin, 'Sync now').click();
-    await until('the page knows', async () => await state(admin).textContent() === 'Upstream is gone');
+    await button(admin, 'Update now').click();
+    await until('the page knows', async () => await state(admin).textContent() === 'Not found at its address');
     await judge(admin, 'source-gone');
     await admin.goto('/library');
     await admin.getByRole('link', { name: /Sources 1 needs attention/ }).waitFor();
@@ -199,8 +199,8 @@ describe('sources that follow an upstream', { skip: missing }, () => {
     await bob.goto('/library');
     await bob.getByRole('link', { name: 'Details of Handbook' }).click();
     await heading(bob, 'Handbook');
-    assert.deepEqual(await bob.getByRole('main').getByRole('button').allTextContents(), ['Request a sync']);
-    await button(bob, 'Request a sync').click();
+    assert.deepEqual(await bob.getByRole('main').getByRole('button').allTextContents(), ['Update now']);
+    await button(bob, 'Update now').click();
     await until('it is up to date', async () => {
       await bob.goto('/library/sources/handbook');
       return await state(bob).textContent() === 'Up to date';
@@ -213,7 +213,7 @@ describe('sources that follow an upstream', { skip: missing }, () => {
     await admin.goto('/library/sources/handbook/change');
     await judge(admin, 'source-change');
     await admin.getByLabel('Title').fill('How we work');
-    await admin.getByLabel('Sync', { exact: true }).selectOption('3600');
+    await admin.getByLabel('Updates', { exact: true }).selectOption('3600');
     await button(admin, 'Save').click();
     await heading(admin, 'How we work');
     await button(admin, 'Pause').click();

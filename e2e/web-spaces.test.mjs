@@ -57,13 +57,13 @@ describe('the end of a space', { skip: missing }, () => {
 
   test('is given to a member', async () => {
     await settings('plans');
-    await page.getByRole('link', { name: 'Give it away' }).click();
-    await heading('Give the space plans away');
+    await page.getByRole('link', { name: 'Transfer this space' }).click();
+    await heading('Transfer the space plans');
     await judge(page, 'space-give');
     await page.getByRole('radio', { name: /bob/ }).check();
     await page.getByRole('checkbox').check();
-    await page.getByRole('button', { name: 'Give it away' }).click();
-    await page.getByText('The space was given away.').waitFor();
+    await page.getByRole('button', { name: 'Transfer this space' }).click();
+    await page.getByText('The space was transferred.').waitFor();
     assert.ok(s.run('space', 'list').some((x) => x.name === 'plans' && x.owner === 'bob'));
   });
 });

@@ -146,7 +146,7 @@ func TestRestore(t *testing.T) {
 		t.Helper()
 		return must(s.Restore(t.Context(), id, p, old, space.Meta{Author: ada}))(t)
 	}
-	if c := restore("a"); len(c.Files) != 1 || c.Message != "Restore a to "+old.Short() {
+	if c := restore("a"); len(c.Files) != 1 || !strings.HasPrefix(c.Message, "Restore a as of ") || !strings.Contains(c.Message, string(old)) {
 		t.Errorf("%+v", c)
 	}
 	if c := restore("a"); c.Changed {

@@ -75,9 +75,13 @@ func (s *Store) Restore(ctx context.Context, id space.SpaceID, path space.Path, 
 	if m.Message == "" {
 		what := string(path)
 		if what == "" {
-			what = "everything"
+			what = "all files"
 		}
-		m.Message = fmt.Sprintf("Restore %s to %s", what, packfile.CommitID(then.id).Short())
+		raw, err := commits.Get(r.db, then.id)
+		if err != nil {
+			return space.Commit{}, r.internalf(err, "restore")
+		}
+		m.Message = fmt.Sprintf("Restore %s as of %s\n\nThe version is that of commit %s.", what, raw.Time.UTC().Format("2006-01-02 15:04 UTC"), packfile.CommitID(then.id))
 	}
 	c, err := r.apply(ctx, p, m)
 	if err == nil && c.Changed {

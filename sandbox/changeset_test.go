@@ -153,8 +153,8 @@ func TestReasonsStandBesideThePath(t *testing.T) {
 		got[r.Path] = r.Why
 	}
 	for p, want := range map[string]string{
-		"large":     "It was not saved: it has 10.1 MiB, and a file may have 10 MiB.",
-		"larger":    "It was not saved: it has 40 MiB, and a file may have 10 MiB.",
+		"large":     "It was not saved: it has 10.1 MB, and a file may have 10 MB.",
+		"larger":    "It was not saved: it has 40 MB, and a file may have 10 MB.",
 		"pipe":      "It was not saved: it is neither a file nor a link.",
 		"con\ntrol": "It was not saved: it has a control character (U+000A).",
 		"x/.git":    "2 files under it cannot be saved: the name belongs to git.",
@@ -167,7 +167,7 @@ func TestReasonsStandBesideThePath(t *testing.T) {
 		t.Errorf("%q", got["lnk"])
 	}
 	for _, h := range d.pending {
-		if h.Path == "larger" && h.Lost != "it has 40 MiB, and a file may have 10 MiB" {
+		if h.Path == "larger" && h.Lost != "it has 40 MB, and a file may have 10 MB" {
 			t.Errorf("lost as %q", h.Lost)
 		}
 		if strings.Contains(h.Why, h.Path) {

@@ -40,7 +40,7 @@ func TestNoSandboxStartsWhereTheMachineLacksMemory(t *testing.T) {
 	_, err := b.Pool.Exec(t.Context(), b.request("a", "true"))
 	var f *fault.Error
 	if !errors.As(err, &f) || f.Code != fault.Limited || f.RetryAfter <= 0 || !strings.Contains(f.Public, "too little memory") ||
-		!strings.Contains(f.Public, "100 MiB must stay free") {
+		!strings.Contains(f.Public, "100 MB must stay free") {
 		t.Errorf("%v", err)
 	}
 	if n := len(b.Runtime.Started()); n != 0 {
@@ -212,7 +212,7 @@ func TestWhatIsTooLargeIsNotRead(t *testing.T) {
 		t.Fatal(other.err)
 	}
 	r.Conflicts, r.Notes = append(r.Conflicts, other.res.Conflicts...), append(r.Notes, other.res.Notes...)
-	if len(r.Conflicts) != 1 || len(notesWith(r, `The newer version of "big" could not be copied into the sandbox: it has 19.6 KiB, and a running sandbox accepts 10000 bytes`)) != 1 {
+	if len(r.Conflicts) != 1 || len(notesWith(r, `The newer version of "big" could not be copied into the sandbox: it has 19.6 kB, and a running sandbox accepts 9.8 kB`)) != 1 {
 		t.Errorf("conflicts %+v, notes %q", r.Conflicts, r.Notes)
 	}
 	for _, e := range got {

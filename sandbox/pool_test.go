@@ -368,7 +368,7 @@ func TestOutOfMemoryIsToldInPlainWords(t *testing.T) {
 	c := b.begun(t.Context(), b.request("a", "echo lost > lost; sleep 300"))
 	b.Runtime.Started()[0].(*sandboxtest.FakeSandbox).Crash(space.ErrOutOfMemory)
 	o := <-c
-	if !errors.Is(o.err, space.ErrOutOfMemory) || fault.CodeOf(o.err) != fault.Unavailable || !strings.Contains(fault.PublicOf(o.err), "512 MiB") {
+	if !errors.Is(o.err, space.ErrOutOfMemory) || fault.CodeOf(o.err) != fault.Unavailable || !strings.Contains(fault.PublicOf(o.err), "512 MB") {
 		t.Errorf("%v", o.err)
 	}
 	r := b.must("a", "cat safe")

@@ -47,7 +47,7 @@ func TestBashAnswers(t *testing.T) {
 		{name: "cut", result: sandbox.Result{End: service.Exited, Stdout: sandbox.Output{Text: "first\n[… 1234567 bytes cut here; more of it is in /run/satchel/output/7/stdout …]\nlast\n", Cut: 1234567, Saved: "/run/satchel/output/7/stdout"}, Duration: 61 * time.Second}},
 		{name: "limits", result: sandbox.Result{End: service.Exited, ExitCode: 1, Stderr: sandbox.Output{Text: "cp: error writing 'b': No space left on device\n"}, Duration: 2 * time.Second,
 			Limits: []sandbox.Limit{"sandbox.disk", "sandbox.inodes"},
-			Notes: []string{"The sandbox is full: the changed files in it can have 256 MiB (the server's operator can raise sandbox.disk).",
+			Notes: []string{"The sandbox is full: the changed files in it can have 256 MB (the server's operator can raise sandbox.disk).",
 				"The sandbox is full: it can have 100000 changed files (the server's operator can raise sandbox.disk)."}}},
 		{name: "timed-out", result: sandbox.Result{End: service.TimedOut, Stdout: sandbox.Output{Text: "so far\n"}, Duration: 10 * time.Minute, Limits: []sandbox.Limit{"sandbox.wall_time"},
 			Notes: []string{"The command was ended after 10m0s, the time limit (the server's operator can raise sandbox.wall_time)."}}, isError: true},

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"fmt"
+	"html"
 	"net/http"
 	"net/url"
 	"slices"
@@ -67,7 +68,7 @@ func TestActivityShowsWhoDidWhat(t *testing.T) {
 			t.Errorf("%s: it lacks %q or has %q", tt.name, tt.has, tt.lacks)
 		}
 	}
-	if strings.Contains(a.as(a.bob).get(a.in("activity")).body, "/revert?") {
+	if strings.Contains(a.as(a.bob).get(a.in("activity")).body, "/revert") {
 		t.Error("a reader is offered to undo")
 	}
 }
@@ -150,7 +151,7 @@ func TestRevertByPages(t *testing.T) {
 	a.by("cursor", "Two", "w.md", "2\n")
 	part := b.send(a.in("revert"), url.Values{"commit": {string(one.ID)}})
 	checkPage(t, "in part", part)
-	if !strings.Contains(part.body, "Left as they are") || !strings.Contains(part.body, "w.md") || a.text("w.md") != "2\n" {
+	if !strings.Contains(part.body, "Unchanged files") || !strings.Contains(part.body, "w.md") || a.text("w.md") != "2\n" {
 		t.Error(part.body)
 	}
 }
@@ -169,9 +170,6 @@ func TestForgedCommits(t *testing.T) {
 		res := b.send(a.in("revert"), url.Values{"commit": ids})
 		want(t, name, res, http.StatusNotFound)
 		checkPage(t, name, res)
-		if res := b.get(a.in("revert?commit=%s", url.QueryEscape(ids[len(ids)-1]))); res.StatusCode != http.StatusNotFound || strings.Contains(res.body, "Of eve") {
-			t.Errorf("%s: the preview answers %d", name, res.StatusCode)
-		}
 	}
 	want(t, "none", b.send(a.in("revert"), nil), http.StatusBadRequest)
 	want(t, "too many", b.send(a.in("revert"), url.Values{"commit": make([]string, 201)}), http.StatusBadRequest)
@@ -184,12 +182,12 @@ func TestForgedCommits(t *testing.T) {
 func TestScriptIsText(t *testing.T) {
 	const script = `"><script>alert(1)</script><img src=x onerror=alert(1)>`
 	a := newActive(t, web.LiveOptions{})
-	c := a.commitAs(space.Meta{Author: space.Person{Name: script, Email: "x"}, Message: script + "\u202e", Tool: "bash", Client: script, Time: a.clock()},
+	a.commitAs(space.Meta{Author: space.Person{Name: script, Email: "x"}, Message: script + "\u202e", Tool: "bash", Client: script, Time: a.clock()},
 		"skills/"+strings.ReplaceAll(script, "/", "")+".md", script+"\n", "a.md", script)
 	b := a.as(a.ada)
 	a.connect(a.space.ID, "https://git.test/x.git")
 	a.sync(a.space.ID, &transport.Error{Problem: transport.Rejected, Op: "push", Host: "git.test", Said: []string{script}, Paths: []space.RemoteLocation{{Path: script, Rule: script, Commit: script}}})
-	for _, target := range []string{"activity", "activity?client=" + url.QueryEscape(script), "revert?commit=" + string(c.ID), "revert?since=2020-01-01&client=" + url.QueryEscape(script), "reviews", "remote"} {
+	for _, target := range []string{"activity", "activity?client=" + url.QueryEscape(script), "revert?since=2020-01-01&client=" + url.QueryEscape(script), "reviews", "remote"} {
 		res := b.get(a.in("%s", target))
 		want(t, target, res, http.StatusOK)
 		checkPage(t, target, res)
@@ -295,9 +293,17 @@ func TestRemotePage(t *testing.T) {
 			t.Errorf("the page lacks %q", s)
 		}
 	}
+	// What happened and what to do are said once.
+	status, err := a.service.Remotes.Status(t.Context(), a.space.ID)
+	must(t, err)
+	for _, s := range []string{status.Detail, status.Remedy} {
+		if n := strings.Count(html.UnescapeString(res.body), s); s == "" || n != 1 {
+			t.Errorf("the page says %d times %q", n, s)
+		}
+	}
 	want(t, "sync", a.as(a.carol).send(a.in("remote/sync"), nil), http.StatusSeeOther)
 	must(t, a.service.Remotes.Set(t.Context(), remotes.SetRequest{Space: a.space.ID, URL: "https://github.test/ada/x.git", Kind: space.KindGitHub, Trusted: true}))
-	if body := b.get(a.in("remote")).body; strings.Contains(body, `id="remote-url"`) || !strings.Contains(body, "the GitHub App") {
+	if body := b.get(a.in("remote")).body; strings.Contains(body, `id="remote-url"`) || !strings.Contains(body, "By the GitHub App") {
 		t.Error("what GitHub connects can be set here")
 	}
 	want(t, "remove", b.send(a.in("remote/remove"), nil), http.StatusSeeOther)
@@ -311,7 +317,7 @@ func TestSpaces(t *testing.T) {
 	b := a.as(a.bob)
 	res := b.get("/spaces")
 	checkPage(t, "spaces", res)
-	for _, s := range []string{"Shared with you", "of ada", "reader", a.in("activity"), "Make another"} {
+	for _, s := range []string{"Shared with you", "of ada", "reader", a.in("activity"), "Create a space"} {
 		if !strings.Contains(res.body, s) {
 			t.Errorf("the page lacks %q", s)
 		}

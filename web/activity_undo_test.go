@@ -79,7 +79,7 @@ func TestWhatWasUndoneSaysSo(t *testing.T) {
 		_, item, _ := strings.Cut(b.get(a.in("activity")).body, `id="c-`+string(of)+`"`)
 		item, _, _ = strings.Cut(item, "\n</li>")
 		page := b.get(a.in("commits/%s", of)).body
-		for _, part := range []struct{ name, got, undo string }{{"list", item, "/revert?commit=" + string(of)}, {"page", page, a.in("revert?here")}} {
+		for _, part := range []struct{ name, got, undo string }{{"list", item, `action="` + a.in("revert") + `"`}, {"page", page, a.in("revert?here")}} {
 			if strings.Contains(part.got, "undone since") != want || strings.Contains(part.got, part.undo) == want {
 				t.Errorf("%s: the %s of %s is wrong", when, part.name, of.Short())
 			}
@@ -99,7 +99,7 @@ func TestWhatWasUndoneSaysSo(t *testing.T) {
 	if s := undo(a.head()); s != "Undo “Write a plan”" {
 		t.Error(s)
 	}
-	if strings.Contains(a.as(a.bob).get(a.in("commits/%s", c.ID)).body, "/revert?") {
+	if strings.Contains(a.as(a.bob).get(a.in("commits/%s", c.ID)).body, "/revert") {
 		t.Error("a reader is offered to undo")
 	}
 }
@@ -146,7 +146,7 @@ func TestTheFirstPageTellsWhatWaits(t *testing.T) {
 	}
 	a.by("claude", "Obey", "skills/a/SKILL.md", "one\n\ntwo\n")
 	body := b.get("/").body
-	if !strings.Contains(body, link) || !strings.Contains(body, "1 to confirm") {
+	if !strings.Contains(body, link) || !strings.Contains(body, "1 change to confirm") {
 		t.Error("it does not say what waits")
 	}
 	reviews := b.get(a.in("reviews")).body
@@ -223,12 +223,12 @@ func TestAttackMoreChangesThanFitAreAllUndone(t *testing.T) {
 	want(t, "preview", page, http.StatusOK)
 	checkPage(t, "preview", page)
 	ids := commits(page.body)
-	if len(ids) != 100 || !strings.Contains(page.body, "include what another client wrote") {
+	if len(ids) != 100 || !strings.Contains(page.body, "include text that another client wrote") {
 		t.Fatalf("%d are listed", len(ids))
 	}
 	// They can be left, and fewer be chosen.
-	older := b.get(htmlAttr(t, page.body, "look at the older ones"))
-	if got := commits(older.body); len(got) != 4 || got[3] != string(first.ID) || strings.Contains(older.body, "look at the older ones") {
+	older := b.get(htmlAttr(t, page.body, "Show the older changes"))
+	if got := commits(older.body); len(got) != 4 || got[3] != string(first.ID) || strings.Contains(older.body, "Show the older changes") {
 		t.Errorf("%d are older", len(got))
 	}
 	if strings.Count(page.body, `type="checkbox" name="commit"`) != 100 {

@@ -42,7 +42,7 @@ func TestAnUndoingInPartLeadsOn(t *testing.T) {
 	}
 
 	one := b.send(a.in("revert"), url.Values{"commit": {string(edit.ID)}})
-	if !strings.Contains(one.body, "changes by the same client") || strings.Contains(one.body, "somebody else") {
+	if !strings.Contains(one.body, "Undo the later changes too") || strings.Contains(one.body, "somebody else") {
 		t.Error("it says that another is in the way")
 	}
 	a.commitAs(space.Meta{Author: space.Person{Name: "Ada"}, Message: "Move", Tool: "web", Client: "browser", Time: a.clock()}, "t.md", "\x00", "t9.md", "one\ntwo\n")

@@ -46,6 +46,8 @@ func loadAssets() (map[string]asset, error) {
 			mime = "text/javascript; charset=utf-8"
 		case ".svg":
 			mime = "image/svg+xml"
+		case ".png":
+			mime = "image/png"
 		default:
 			return nil, fmt.Errorf("static files: %s has no type", f.Name())
 		}

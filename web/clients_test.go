@@ -41,7 +41,7 @@ func TestStdioClientsStandAmongTheOthers(t *testing.T) {
 				t.Errorf("%s: %s has %s", when, page, s)
 			}
 		}
-		if !strings.Contains(account, "claude_desktop_config.json") || strings.Contains(account, "Yes, disconnect") == over {
+		if !strings.Contains(account, "claude_desktop_config.json") || strings.Contains(account, ">Disconnect<span") == over {
 			t.Errorf("%s: the account does not say how to end it", when)
 		}
 		if strings.Contains(section(b.get("/account"), "keys"), run) {
@@ -79,7 +79,7 @@ func TestDisconnectingAsks(t *testing.T) {
 	must(t, err)
 	_, _, err = h.CreateKey(t.Context(), cli, store.NewKey{User: h.ada.ID, Space: h.space.ID, Scopes: []space.Scope{space.ScopeRead}, Name: "k"})
 	must(t, err)
-	ends := regexp.MustCompile(`(?s)<details class="sure"><summary>(Disconnect|Revoke)<span.{1,60}</summary><form method="post" action="/account/grants/revoke">.{1,700}Yes, (disconnect|revoke) it`)
+	ends := regexp.MustCompile(`(?s)<details class="sure"><summary>(Disconnect|Revoke)<span.{1,60}</summary><form method="post" action="/account/grants/revoke">.{1,700}<button class="risky">(Disconnect|Revoke)<`)
 	for page, n := range map[string]int{"/account": 2, "/account/keys": 1} {
 		a := b.get(page)
 		if got := len(ends.FindAllString(a.body, -1)); got != n || strings.Count(a.body, `action="/account/grants/revoke"`) != n {
@@ -97,14 +97,14 @@ func TestHomeTellsOfChangesInEverySpace(t *testing.T) {
 	must(t, a.AddMember(t.Context(), cli, team.ID, a.bob.ID, space.Reader))
 	_, err := a.git.Commit(t.Context(), team.ID, space.ChangeSet{Changes: []space.Change{{Path: "resources/context.md", Content: []byte("Obey.\n")}}}, space.Meta{Message: "Obey", Tool: "write", Client: "bot", Time: a.clock()})
 	must(t, err)
-	link := `<a href="/spaces/` + string(team.ID) + `/reviews">1 to confirm`
+	link := `href="/spaces/` + string(team.ID) + `/reviews">Review`
 	for name, tt := range map[string]struct {
 		who   store.User
 		shown bool
 	}{"its owner": {a.ada, true}, "an editor": {a.carol, true}, "a reader": {a.bob, false}, "a stranger": {a.eve, false}} {
 		page := a.as(tt.who).get("/")
 		checkPage(t, name, page)
-		if strings.Contains(page.body, link) != tt.shown || strings.Contains(page.body, "team-notes</bdi></strong> of ada") != (tt.who.ID == a.carol.ID) {
+		if strings.Contains(page.body, link) != tt.shown || strings.Contains(page.body, "team-notes of ada") != (tt.who.ID == a.carol.ID) {
 			t.Errorf("%s is told: %t", name, !tt.shown)
 		}
 	}

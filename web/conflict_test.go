@@ -23,7 +23,7 @@ func TestConflict(t *testing.T) {
 		if got := shownText(a.body); got != "ONE\ntwo\nthree\nFOUR\n" {
 			t.Errorf("the field has %q", got)
 		}
-		for _, s := range []string{"claude-code", "Change the end", "What changed there since", "data-unsaved"} {
+		for _, s := range []string{"claude-code", "Change the end", "Their changes", "data-unsaved"} {
 			if !strings.Contains(a.body, s) {
 				t.Errorf("the page has no %q", s)
 			}
@@ -152,7 +152,7 @@ func TestConflictStaysOpen(t *testing.T) {
 	h.commit("Theirs", "a.md", "one\ntheirs\n")
 	a := b.save(h, "a.md", form, "one\nmine\n")
 	want(t, "save", a, http.StatusConflict)
-	sides := []string{`id="theirs"`, "theirs</code>", "mine</code>", "The whole texts", ">\none\nmine\n</textarea>", ">\none\ntwo\n</textarea>"}
+	sides := []string{`id="theirs"`, "theirs</code>", "mine</code>", "Show the full texts", ">\none\nmine\n</textarea>", ">\none\ntwo\n</textarea>"}
 	next := func(act, text string) answer {
 		f := fields(a.body)
 		f.Set("sent", "one\r\nmine\r\n")

@@ -152,6 +152,23 @@ func TestTheCommandIsSeenWhole(t *testing.T) {
 	}
 }
 
+// Each client has a mark of its own.
+func TestTheMarksOfClients(t *testing.T) {
+	w := newWorld(t)
+	body := w.as(w.eve).get("/connect").body
+	seen := map[string]bool{}
+	for _, part := range strings.Split(body, `<span class="mark"`)[1:] {
+		mark, _, _ := strings.Cut(part[strings.Index(part, ">")+1:], "</span>")
+		if mark == "" || seen[mark] {
+			t.Errorf("the mark %q stands for no client, or for two", mark)
+		}
+		seen[mark] = true
+	}
+	if n := strings.Count(body, `href="/connect/`); n == 0 || n != len(seen) {
+		t.Errorf("%d clients have %d marks", n, len(seen))
+	}
+}
+
 // Before admins create the App, the page says that other people need it to be public.
 func TestAnAppForOthersIsAskedFor(t *testing.T) {
 	h := newHubWorld(t)

@@ -33,7 +33,7 @@ func TestAnothersFilesAreNotThere(t *testing.T) {
 	for _, p := range pagesOfFiles("secret.md", string(head)) {
 		a := eve.get(h.in("%s", p))
 		none := eve.get("/spaces/s_aaaaaaaaaaaaaaaaaaaaaaaaaa/" + p)
-		if a.StatusCode != http.StatusNotFound || tokenless(a) != tokenless(none) || strings.Contains(a.body, "secret.md") {
+		if a.StatusCode != http.StatusNotFound || withoutToken(a.body) != withoutToken(none.body) || strings.Contains(a.body, "secret.md") {
 			t.Errorf("%s: %d, and of no space %d", p, a.StatusCode, none.StatusCode)
 		}
 		if a := nobody.get(h.in("%s", p)); a.StatusCode != http.StatusSeeOther || !strings.HasPrefix(a.location(), issuer+"/signin") {

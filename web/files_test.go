@@ -20,7 +20,7 @@ func TestFilesAreShown(t *testing.T) {
 		name, target string
 		want         []string
 	}{
-		{"the root", "files/", []string{`>README.md</bdi>`, `href="/spaces/` + string(h.space.ID) + `/files/knowledge/"`, "Hello.", "Write what there is", "15 bytes", "12.4 KiB"}},
+		{"the root", "files/", []string{`>README.md</bdi>`, `href="/spaces/` + string(h.space.ID) + `/files/knowledge/"`, "Hello.", "Write what there is", "15 bytes", "12.4 kB"}},
 		{"a directory", "files/knowledge/", []string{`deploy.md`, `aria-current="page"`}},
 		{"a page", "files/knowledge/deploy.md", []string{`<h2 id="deploy">`, `<h3 id="when-things-go-wrong">`, `/files/knowledge/checklist.md"`, `/raw/knowledge/img/a.png"`, `<th scope="row"><bdi>title</bdi></th><td><bdi>Deploying</bdi>`, `<span class="tk">func</span>`, `aria-label="done"`}},
 		{"its source", "files/knowledge/deploy.md?view=source", []string{`id="L1"`, `# Deploy`}},

@@ -61,7 +61,7 @@ func TestProviderLetsNewPeopleIn(t *testing.T) {
 	b = w.browser()
 	a := b.get(callback("nobody", stateOf(t, b.get("/signin/github"))))
 	want(t, "who is not", a, http.StatusForbidden)
-	if !strings.Contains(a.body, "invitation") || strings.Contains(a.body, "<b>nobody") || b.signedIn() {
+	if !strings.Contains(a.body, "invite") || strings.Contains(a.body, "<b>nobody") || b.signedIn() {
 		t.Errorf("the page: %s", a.body)
 	}
 	b = w.browser()

@@ -90,7 +90,7 @@ func TestRequestForApproval(t *testing.T) {
 		if did := h.did(); a.location() != issuer+h.path || h.linked(h.space.ID).Repository != 0 || did != "" {
 			t.Errorf("%s: %s %s", name, a.location(), did)
 		}
-		if page := b.get(h.path); heading(page.body) != "Waiting for approval" {
+		if page := b.get(h.path); heading(page.body) != "Waiting for approval at GitHub" {
 			t.Errorf("%s: %s", name, heading(page.body))
 		}
 	}

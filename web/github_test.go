@@ -82,17 +82,17 @@ func TestEveryStateHasAWayOn(t *testing.T) {
 		ways        []string // addresses of forms and links that are there
 		not         []string
 	}{
-		{"no App, an admin", "GitHub is not set up yet", ada, func(h *hubWorld) { h.noApp() }, []string{`href="/admin/github"`}, nil},
-		{"no App, a member", "GitHub is not set up yet", bob, func(h *hubWorld) { h.noApp() }, []string{"ask them"}, []string{`href="/admin/github"`}},
-		{"not installed", "Connect GitHub", ada, func(*hubWorld) {}, []string{"/github/install", "/github/connect"}, nil},
-		{"not installed, a reader", "Connect GitHub", bob, func(*hubWorld) {}, []string{"who owns the space"}, []string{"/github/install", "/github/connect"}},
-		{"waiting", "Waiting for approval", ada, func(h *hubWorld) { must(t, h.AskForApproval(t.Context(), h.space.ID, h.ada.ID)) }, []string{"/github/install", "/github/connect", `href="/"`}, nil},
+		{"no App, an admin", "Connect this space to GitHub", ada, func(h *hubWorld) { h.noApp() }, []string{`href="/admin/github"`}, nil},
+		{"no App, a member", "Connect this space to GitHub", bob, func(h *hubWorld) { h.noApp() }, []string{"ask an admin"}, []string{`href="/admin/github"`}},
+		{"not installed", "Connect this space to GitHub", ada, func(*hubWorld) {}, []string{"/github/install", "/github/connect"}, nil},
+		{"not installed, a reader", "Connect this space to GitHub", bob, func(*hubWorld) {}, []string{"who owns the space"}, []string{"/github/install", "/github/connect"}},
+		{"waiting", "Waiting for approval at GitHub", ada, func(h *hubWorld) { must(t, h.AskForApproval(t.Context(), h.space.ID, h.ada.ID)) }, []string{"/github/install", "/github/connect", `href="/"`}, nil},
 		{"connected", "Connected to GitHub", ada, link(auth.LinkConnected), []string{"/github/check", "/github/disconnect", "/github/connect"}, nil},
 		{"connected, a reader", "Connected to GitHub", bob, link(auth.LinkConnected), []string{"ada-l/notes", "who owns the space"}, []string{"/github/check", "/github/disconnect"}},
 		{"suspended", "The GitHub App is suspended", ada, link(auth.LinkSuspended), []string{"/github/install", "/github/check", "/github/disconnect"}, nil},
-		{"removed", "The repository is out of reach", ada, link(auth.LinkRemoved), []string{"/github/install", "/github/connect", "/github/disconnect"}, nil},
-		{"removed with the App, an admin", "The repository is out of reach", ada, func(h *hubWorld) { link(auth.LinkConnected)(h); h.noApp() }, []string{`href="/admin/github"`, "/github/disconnect"}, []string{"/github/install"}},
-		{"access lost", "Access to the repository was lost", ada, link(auth.LinkLost), []string{"/github/connect", "/github/check", "/github/disconnect"}, nil},
+		{"removed", "GitHub repository out of reach", ada, link(auth.LinkRemoved), []string{"/github/install", "/github/connect", "/github/disconnect"}, nil},
+		{"removed with the App, an admin", "GitHub repository out of reach", ada, func(h *hubWorld) { link(auth.LinkConnected)(h); h.noApp() }, []string{`href="/admin/github"`, "/github/disconnect"}, []string{"/github/install"}},
+		{"access lost", "Access to the GitHub repository was lost", ada, link(auth.LinkLost), []string{"/github/connect", "/github/check", "/github/disconnect"}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := newHubWorld(t)
@@ -122,7 +122,7 @@ func TestNoInstallationFound(t *testing.T) {
 	b := h.as(h.ada)
 	h.choosing(b, "none")
 	a := b.get(h.path + "/pick")
-	if heading(a.body) != "The App is not installed yet" || !strings.Contains(a.body, "/github/install") {
+	if heading(a.body) != "Install the GitHub App first" || !strings.Contains(a.body, "/github/install") {
 		t.Errorf("%d %s", a.StatusCode, heading(a.body))
 	}
 }
@@ -313,14 +313,14 @@ func TestWhenPushesAtGitHubComeHere(t *testing.T) {
 		hooks bool
 		says  string
 	}{
-		"by a webhook":      {time.Minute, true, "is here a moment later"},
-		"asked for":         {2 * time.Minute, false, "about every 2 minutes while it is in use"},
-		"asked by use only": {0, false, "is fetched when a client uses the space."},
+		"by a webhook":      {time.Minute, true, "fetches what you push there a moment later"},
+		"asked for":         {2 * time.Minute, false, "about every 2 minutes while the space is in use"},
+		"asked by use only": {0, false, "fetches what you push there when a client uses the space."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHubWorld(t, func(o *web.Options) { o.PollEvery, o.Webhooks = tt.every, tt.hooks })
 			b := h.as(h.ada)
-			if a := b.get(h.path); !strings.Contains(a.body, tt.says) || !strings.Contains(a.body, "If GitHub does not find the App, it is private") {
+			if a := b.get(h.path); !strings.Contains(a.body, tt.says) || !strings.Contains(a.body, "If GitHub does not find the App, the App is private") {
 				t.Errorf("before: it does not say %q, or what to do about a private App", tt.says)
 			}
 			h.choosing(b, "ada")

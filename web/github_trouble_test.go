@@ -40,7 +40,7 @@ func TestAConnectionInTroubleIsToldTheSameEverywhere(t *testing.T) {
 			tells("the space's page of GitHub", h.path)
 			tells("where it is pushed", "/spaces/"+string(h.space.ID)+"/remote")
 			h.use(h.ada, h.space.ID, "Clara")
-			if a := tells("the overview", "/"); strings.Count(html.UnescapeString(a.body), what) != 1 {
+			if a := tells("the overview", "/"); strings.Count(html.UnescapeString(a.body), "<strong>"+what) != 1 {
 				t.Error("the overview says it more than once")
 			}
 			l := h.link(h.space.ID, auth.LinkConnected)

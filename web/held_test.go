@@ -136,7 +136,7 @@ func TestAHeldFileIsAllowedOrDiscarded(t *testing.T) {
 	key := keyIn(t, b.get(a.in("remote")).body)
 	res := b.send(a.in("held/allow"), url.Values{"file": {key}, "secrets": {print}})
 	want(t, "allow", res, http.StatusSeeOther)
-	if body := b.get(strings.TrimSuffix(strings.TrimPrefix(res.location(), issuer), "#held")).body; !strings.Contains(body, "It is allowed") || strings.Contains(body, "Allow: this is") || strings.Contains(body, "Everything is pushed") {
+	if body := b.get(strings.TrimSuffix(strings.TrimPrefix(res.location(), issuer), "#held")).body; !strings.Contains(body, "The file is allowed") || strings.Contains(body, "Allow: this is") || strings.Contains(body, "Everything is pushed") {
 		t.Error("the page does not say what became of it")
 	}
 	res = b.send(a.in("held/discard"), url.Values{"file": {key}})

@@ -208,9 +208,8 @@ func TestInvitationOfALocalServer(t *testing.T) {
 func TestClaudeDesktopOfALocalServer(t *testing.T) {
 	stdio := func(o *web.Options) { o.Stdio = []string{"/opt/satchel", "stdio", "--data", "/srv/my \"data\""} }
 	w, as, here := atHome(t, "http://127.0.0.1:8080", stdio)
-	_, text, _ := strings.Cut(as(w.ada).get("/connect/claude-desktop", here).body, "<textarea")
-	_, text, _ = strings.Cut(text, ">")
-	text, _, _ = strings.Cut(text, "</textarea>")
+	_, text, _ := strings.Cut(as(w.ada).get("/connect/claude-desktop", here).body, `<code id="snippet">`)
+	text, _, _ = strings.Cut(text, "</code>")
 	var got struct {
 		MCPServers map[string]struct {
 			Command string

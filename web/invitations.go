@@ -36,9 +36,9 @@ func (s *Site) showInvited(v *Visit) error {
 	if ok, err := s.TakeOnce(v, FlowInvitation, &body); err != nil {
 		return err
 	} else if !ok {
-		return &PageError{Status: http.StatusNotFound, Title: "This link was already shown", Text: "The link of an invitation is shown only once. If you did not copy it, revoke the invitation and create another."}
+		return &PageError{Status: http.StatusNotFound, Title: "This link was already shown", Text: "The link of an invite is shown only once. If you did not copy it, revoke the invite and create another."}
 	}
-	return s.Page(v, http.StatusOK, "invited", Page{Title: "Invitation created", Script: true, Body: body})
+	return s.Page(v, http.StatusOK, "invited", Page{Title: "Invite created", Script: true, Body: body})
 }
 
 // Loopback reports whether the pages are only reachable from the server's own machine.

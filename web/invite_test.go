@@ -137,7 +137,7 @@ func TestOwnInvitation(t *testing.T) {
 		a := b.get(path)
 		want(t, name, a, http.StatusOK)
 		checkPage(t, name, a)
-		if !strings.Contains(a.body, "This is your own invitation. Send its link to the person you are inviting.") || strings.Contains(a.body, "Accept as") {
+		if !strings.Contains(a.body, "This is your own invite. Send its link to the person you are inviting.") || strings.Contains(a.body, "Accept as") {
 			t.Errorf("%s: the page: %s", name, a.body)
 		}
 		want(t, name+", sent all the same", b.send(path, nil), http.StatusConflict)

@@ -52,8 +52,8 @@ func TestInvitationsOnThePageOfPeople(t *testing.T) {
 		must(t, err)
 	}
 	wantWords(t, "people", w.as(w.ada).get("/admin"),
-		"to read the space "+w.space.Name+", by ada,", "to read and change the space "+w.evil.Name+", by eve,", "to the server, by the operator of the server,",
-		`<span class="tag">reader</span>`, `<span class="tag">editor</span>`)
+		"To read the space "+w.space.Name+" · by ada ·", "To read and change the space "+w.evil.Name+" · by eve ·", "To this server · by the operator ·",
+		`<span class="badge">reader</span>`, `<span class="badge">editor</span>`)
 }
 
 // Sessions say how people signed in, in the words of the buttons.
@@ -63,13 +63,13 @@ func TestSessionsNameTheProvider(t *testing.T) {
 		_, _, err := w.StartSession(t.Context(), store.NewSession{User: w.ada.ID, Method: m})
 		must(t, err)
 	}
-	wantWords(t, "account", w.as(w.ada).get("/account"), "by Acme &lt;Inc&gt;,", "by GitHub,", "by one-time link,")
+	wantWords(t, "account", w.as(w.ada).get("/account"), "with Acme &lt;Inc&gt; <time", "with GitHub <time", "with a sign-in link <time")
 
 	// A session with a provider that is no longer configured.
 	w = newWorld(t)
 	_, _, err := w.StartSession(t.Context(), store.NewSession{User: w.ada.ID, Method: "oidc"})
 	must(t, err)
-	wantWords(t, "account without it", w.as(w.ada).get("/account"), "by single sign-on,")
+	wantWords(t, "account without it", w.as(w.ada).get("/account"), "with single sign-on <time")
 }
 
 // People without an address see how to add one, if that is useful.

@@ -67,14 +67,14 @@ func TestDeleteASpace(t *testing.T) {
 	page := "/spaces/" + string(a.space.ID) + "/end"
 
 	only := ada.get(page)
-	shows(t, only, http.StatusOK, "This is your only space", "Make another one")
+	shows(t, only, http.StatusOK, "This is your only space", "Create another space")
 	lacks(t, "the page", only.body, "<form class=\"sheet\"")
 	shows(t, ada.send(page, url.Values{"name": {a.space.Name}}), http.StatusConflict, "Nothing was deleted: this is your only space.")
 
 	sp := a.garden()
 	shows(t, ada.get("/spaces/"+string(a.space.ID)+"/danger"), http.StatusOK, `href="/spaces/`+string(a.space.ID)+`/end"`, `/give"`)
 	first := ada.get(page)
-	shows(t, first, http.StatusOK, "cannot be undone", "only on this server", "/download/bundle", "It is your first space", "<bdi>garden</bdi>", "2 other people", "Team &lt;notes&gt;")
+	shows(t, first, http.StatusOK, "You cannot undo this", "only on this server", "/download/bundle", "It is your first space", "<bdi>garden</bdi>", "2 other people", "Team &lt;notes&gt;")
 	end := "/spaces/" + string(sp.ID) + "/end"
 	said := func(text string) {
 		t.Helper()
@@ -151,7 +151,7 @@ func TestGiveASpace(t *testing.T) {
 	must(t, a.RenameSpace(t.Context(), cli, mine.ID, "bobs-garden"))
 	res := ada.send(page, form)
 	shows(t, res, http.StatusSeeOther)
-	shows(t, ada.get(strings.TrimPrefix(res.location(), issuer)), http.StatusOK, "The space was given away.")
+	shows(t, ada.get(strings.TrimPrefix(res.location(), issuer)), http.StatusOK, "The space was transferred.")
 	if got, err := a.Space(t.Context(), sp.ID); err != nil || got.Owner != a.bob.ID {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -60,6 +60,17 @@ type Page struct {
 	Version string
 }
 
+// Width returns the class for the width of the content. Pages with the same tabs have the same width.
+func (p Page) Width() string {
+	switch {
+	case p.Shell != nil && (p.Shell.Settings != nil || p.Current == "/admin"):
+		return "wide tabbed"
+	case p.Wide:
+		return "wide"
+	}
+	return ""
+}
+
 // Page answers with a page.
 func (s *Site) Page(v *Visit, status int, name string, p Page) error {
 	p.In, p.Version, p.Theme = v.In, s.Version, s.themeOf(v.R)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"satchel/auth/store"
 	"satchel/internal/space"
 )
 
@@ -40,13 +41,13 @@ func TestPublishingFromChoiceToTakingItBack(t *testing.T) {
 
 	a := ada.get(at)
 	want(t, "the page", a, http.StatusOK)
-	contains(t, "the page", a.body, "Nothing of this space is published", `value="knowledge"`, `<option value="memory">`)
+	contains(t, "the page", a.body, "Nothing of this space is published", `<option value="knowledge" selected>knowledge/ (3 files)`, `<option value="knowledge/sub">`, `<option value="memory">`, `<option value="">`)
 	a = ada.get(at + "?dir=knowledge")
 	want(t, "the preview", a, http.StatusOK)
 	contains(t, "the preview", a.body, "3 files", "README.md", "sub/how.md", `value="ada-knowledge"`)
 	lacks(t, "the preview", a.body, "secret.txt", "what your AIs remember")
-	contains(t, "the preview", a.body, "everyone with an account on this server</strong> and their AIs can read this", `value="all" checked`)
-	contains(t, "a preview of everything", ada.get(at+"?dir=").body, "what your AIs remember about you", "only you and the people you choose</strong>, and their AIs, can read this", `value="named" checked`)
+	contains(t, "the preview", a.body, "Everyone with an account on this server</strong> and their AIs will be able to read this", `value="all" checked`)
+	contains(t, "a preview of everything", ada.get(at+"?dir=").body, "what your AIs remember about you", "Only you and the people you choose</strong> below, and their AIs, will be able to read this", `value="named" checked`)
 
 	a = ada.send(at, url.Values{"dir": {"knowledge"}, "source": {"Not A Name"}, "title": {"Mine"}, "audience": {"all"}})
 	want(t, "a bad name", a, http.StatusBadRequest)
@@ -58,7 +59,7 @@ func TestPublishingFromChoiceToTakingItBack(t *testing.T) {
 	want(t, "publishing", ada.send(at, url.Values{"dir": {"knowledge"}, "source": {"notes"}, "title": {"Team <i>notes</i>"}, "description": {"How & why"}, "audience": {"all"}}), http.StatusSeeOther)
 	contains(t, "what is published", ada.get(at).body, "Team &lt;i&gt;notes", "everybody on this server", `/library/docs/notes/`)
 	a = eve.get("/library")
-	contains(t, "eve's library", a.body, "Team &lt;i&gt;notes", "How &amp; why", "from <bdi>ada</bdi>", "3 files")
+	contains(t, "eve's library", a.body, "<code>notes</code>", "Team &lt;i&gt;notes", "How &amp; why", "from <bdi>ada</bdi>", "3 files")
 	lacks(t, "eve's library", a.body, "<i>", ">yours<")
 	contains(t, "ada's library", ada.get("/library").body, ">yours<")
 	a = eve.get("/library/docs/notes/")
@@ -75,7 +76,7 @@ func TestPublishingFromChoiceToTakingItBack(t *testing.T) {
 	want(t, "update now", eve.send("/library/sync/notes", nil), http.StatusSeeOther)
 	contains(t, "the newer text", eve.get("/library/docs/notes/data.txt").body, "newer")
 
-	contains(t, "the form", ada.get(at+"?source=notes").body, `value="How &amp; why"`, "Change how it is published", `name="change" value="yes"`)
+	contains(t, "the form", ada.get(at+"?source=notes").body, `value="How &amp; why"`, "Change the source", `name="change" value="yes"`)
 	want(t, "narrowing", ada.send(at, url.Values{"dir": {"knowledge"}, "source": {"notes"}, "change": {"yes"}, "audience": {"named"}, "readers": {"bob"}}), http.StatusSeeOther)
 	want(t, "eve, who is out", eve.get("/library/docs/notes/"), http.StatusNotFound)
 	want(t, "bob, who is in", s.as(s.bob).get("/library/docs/notes/"), http.StatusOK)
@@ -95,7 +96,7 @@ func TestPublishingASecondDirectoryOfTheSameName(t *testing.T) {
 	for dir, name := range map[string]string{"knowledge/team": "another directory", "team": "the same one"} {
 		a := ada.send(at, url.Values{"dir": {dir}, "source": {"ada-team"}, "audience": {"all"}})
 		want(t, name, a, http.StatusConflict)
-		contains(t, name, a.body, "You already publish team/ as &#34;ada-team&#34;. Choose another name", `href="#source-name"`, "Publish it", `value="all" checked`)
+		contains(t, name, a.body, "You already publish team/ as &#34;ada-team&#34;. Choose another ID", `href="#source-name"`, "Publish this directory", `value="all" checked`)
 	}
 	if all := s.All(); len(all) != 1 || all[0].Dir != "team" || all[0].Everybody {
 		t.Errorf("there is now %+v", all)
@@ -164,11 +165,11 @@ func TestAttackSourcesOfAnotherAudience(t *testing.T) {
 	s := newShelf(t, shelved...)
 	s.publish("bob")
 	eve := s.as(s.eve)
-	nothing := tokenless(eve.get("/library/docs/there-is-none/"))
+	nothing := withoutToken(eve.get("/library/docs/there-is-none/").body)
 	for _, p := range []string{"/library/docs/notes", "/library/docs/notes/", "/library/docs/notes/README.md", "/library/docs/notes/sub/", "/library/raw/notes/README.md", "/library/docs/NOTES/"} {
 		a := eve.get(p)
 		want(t, p, a, http.StatusNotFound)
-		if tokenless(a) != nothing && p == "/library/docs/notes/" {
+		if withoutToken(a.body) != nothing && p == "/library/docs/notes/" {
 			t.Error("a source of others is told from one that is not there")
 		}
 	}
@@ -222,6 +223,23 @@ func TestAttackPathsInTheLibrary(t *testing.T) {
 	for _, q := range []string{"?dir=../..", "?dir=%2e%2e", "?dir=nothing", "?dir=%00", "?dir=" + strings.Repeat("a/", 900), "?source=../x", "?source=%3Cscript%3E"} {
 		if a := s.as(s.ada).get(s.in("publish") + q); a.StatusCode != http.StatusBadRequest && a.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: %d", q, a.StatusCode)
+		}
+	}
+}
+
+// The menu of a directory leads its owner, and nobody else, to publishing it.
+func TestTheOwnerPublishesFromTheDirectory(t *testing.T) {
+	h := newHeld(t, "team/a.md", "a\n")
+	carol, _ := h.user("carol", false)
+	must(t, h.AddMember(t.Context(), cli, h.space.ID, carol.ID, space.Editor))
+	link := `href="` + h.in("publish?dir=team") + `"`
+	for name, tt := range map[string]struct {
+		who  store.User
+		dir  string
+		want bool
+	}{"the owner": {h.ada, "files/team/", true}, "an editor": {carol, "files/team/", false}, "the whole space": {h.ada, "files/", false}} {
+		if a := h.as(tt.who).get(h.in("%s", tt.dir)); a.StatusCode != http.StatusOK || strings.Contains(a.body, link) != tt.want {
+			t.Errorf("%s: %d, is the link there: %t", name, a.StatusCode, !tt.want)
 		}
 	}
 }

@@ -25,7 +25,7 @@ func TestAttackNothingIsKeptUnseen(t *testing.T) {
 		{"tags", "start\nbe kind\U000E0065\U000E0076\n", []string{`be kind<span class="odd">⟨U+E0065⟩</span><span class="odd">⟨U+E0076⟩</span>`}, true},
 		{"another direction", "start\nbe \u202ekind\n", []string{`be <span class="odd">⟨U+202E⟩</span>kind`}, true},
 		{"the end of a long line", "start\n" + strings.Repeat("be kind ", 500) + "EVIL\n", []string{"EVIL"}, true},
-		{"a line that is too long", "start\n" + strings.Repeat("be kind ", 5000) + "EVIL\n", []string{"longer than fits", "/raw/resources/x.md?at=", "/edit/resources/x.md", "text of 2 lines", "39.1 KiB"}, false},
+		{"a line that is too long", "start\n" + strings.Repeat("be kind ", 5000) + "EVIL\n", []string{"longer than fits", "/raw/resources/x.md?at=", "/edit/resources/x.md", "text of 2 lines", "39.1 kB"}, false},
 		{"too many lines", "start\n" + strings.Repeat("\n", 3000) + "EVIL\n", []string{"longer than fits", "/raw/resources/x.md?at=", "text of 3002 lines"}, false},
 		{"what cannot be seen in too many lines", "start\n" + strings.Repeat("\n", 3000) + "\u200bEVIL\u202e\n", []string{"2 characters in it that you cannot see"}, false},
 		{"bytes that are no text", "start\n\x00\x01EVIL", []string{"not text", "/raw/resources/x.md?at=", "/files/resources/x.md?at=", "&amp;download"}, false},

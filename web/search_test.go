@@ -35,7 +35,7 @@ func TestSearchExplainsItsOrder(t *testing.T) {
 	contains(t, "a search", a.body, h.in("search?why&amp;q=pumps"))
 	lacks(t, "a search", a.body, "<table>")
 	a = b.get(h.in("search?why&q=pumps"))
-	contains(t, "an explanation", a.body, "<bdi>pump</bdi>", "in the title", "in the text")
+	contains(t, "an explanation", a.body, "<bdi>pumps</bdi>", "in the title", "in the text")
 	lacks(t, "an explanation", a.body, "search?why")
 }
 

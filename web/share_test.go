@@ -44,8 +44,15 @@ func TestManifest(t *testing.T) {
 		t.Errorf("a share target of another program has no token, so it cannot be %s", m.Share.Method)
 	}
 	want(t, "the share target", w.as(w.ada).get(m.Share.Action+"?"+m.Share.Params["text"]+"=x"), 200)
-	if !strings.Contains(b.get("/signin").body, `<link rel="manifest" href="/manifest.webmanifest">`) {
+	page := b.get("/signin").body
+	if !strings.Contains(page, `<link rel="manifest" href="/manifest.webmanifest">`) {
 		t.Error("pages do not name the manifest")
+	}
+	// iOS takes neither the icons of a manifest nor an SVG.
+	_, icon, _ := strings.Cut(page, `<link rel="apple-touch-icon" href="`)
+	icon, _, _ = strings.Cut(icon, `"`)
+	if c := b.get(icon); c.StatusCode != 200 || c.Header.Get("Content-Type") != "image/png" {
+		t.Errorf("the icon of iOS, %s: %d %s", icon, c.StatusCode, c.Header.Get("Content-Type"))
 	}
 }
 

@@ -3,7 +3,9 @@ package web
 import (
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"satchel/internal/fault"
@@ -21,7 +23,7 @@ type shell struct {
 	First, Rest, Below []Link
 	Search, Jump       string // addresses of the search and of the names for the palette; "" without a space
 	Account            bool   // the page is about the account
-	Settings           []Link // the tabs of a space's settings; nil on other pages
+	Settings           []Link // the tabs of a space's settings, or of the account; nil on other pages
 	Jumps              []Link // more places of the palette
 }
 
@@ -54,7 +56,7 @@ func shellOf(v *Visit, p *Page, all []service.View, failing int) *shell {
 		sh.First = append(sh.First, link("Files", base+"/files/", "folder", "files"), link("Search", base+"/search", "search", "search"), link("Memory", base+"/memory", "bookmark", "memory"))
 		sh.Rest = append(sh.Rest, link("Activity", base+"/activity", "activity", "activity"))
 		sh.Below = append(sh.Below, link("Settings", base, "settings", "space", "remote", "github", "bring"))
-		sh.Settings = settingsTabs(v, p)
+		sh.Settings = settingsTabs(p)
 	}
 	sources := link("Sources", "/library", "library", "library")
 	sources.Trouble = failing
@@ -75,6 +77,10 @@ func shellOf(v *Visit, p *Page, all []service.View, failing int) *shell {
 		sh.Spaces = append(sh.Spaces, spaceLink{all[i], "/spaces/" + string(all[i].ID) + page, p.Nav != nil && all[i].ID == p.Nav.ID})
 	}
 	sh.More = len(all) - len(sh.Spaces)
+	if sh.Account {
+		sh.Settings = []Link{{Name: "Account", URL: "/account"}, {Name: "API keys", URL: "/account/keys"}}
+	}
+	markTab(sh.Settings, v.R.URL.Path)
 	sh.Jumps = jumpsOf(p)
 	return sh
 }
@@ -109,7 +115,7 @@ func jumpsOf(p *Page) (jumps []Link) {
 }
 
 // settingsTabs returns the tabs of the settings of the page's space.
-func settingsTabs(v *Visit, p *Page) []Link {
+func settingsTabs(p *Page) []Link {
 	if p.Space == nil || !slices.Contains([]string{"space", "remote", "github"}, p.Current) {
 		return nil
 	}
@@ -118,11 +124,17 @@ func settingsTabs(v *Visit, p *Page) []Link {
 	if p.Space.Role == space.Owner {
 		tabs = append(tabs, Link{Name: "GitHub", URL: base + "/github"}, Link{Name: "Publishing", URL: base + "/publish"})
 	}
-	tabs = append(tabs, Link{Name: "Export", URL: base + "/export"}, Link{Name: "Danger zone", URL: base + "/danger"})
-	for i := range tabs {
-		tabs[i].Here = v.R.URL.Path == tabs[i].URL
+	return append(tabs, Link{Name: "Export", URL: base + "/export"}, Link{Name: "Danger zone", URL: base + "/danger"})
+}
+
+// markTab marks the tab of the page at a path: the page of the tab itself, or a page below it.
+func markTab(tabs []Link, at string) {
+	if dir, page := path.Split(at); page == "give" || page == "end" { // the danger zone leads to them
+		at = dir + "danger"
 	}
-	return tabs
+	for i := range tabs {
+		tabs[i].Here = at == tabs[i].URL || i > 0 && strings.HasPrefix(at, tabs[i].URL+"/")
+	}
 }
 
 const (

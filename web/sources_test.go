@@ -24,6 +24,14 @@ func TestALibraryWithoutSources(t *testing.T) {
 		t.Errorf("the empty page has %q", box)
 	}
 	contains(t, "the button", box, `href="/library/add"`)
+	// The example fills in the form.
+	_, rest, _ = strings.Cut(box, `href="/library/add?address=`)
+	address, _, _ := strings.Cut(rest, `"`)
+	address, err := url.QueryUnescape(address)
+	if err != nil || !strings.HasPrefix(address, "https://") {
+		t.Fatalf("the example is %q: %v", address, err)
+	}
+	contains(t, "the form", w.as(w.eve).get("/library/add?address="+url.QueryEscape(address)).body, `name="address" value="`+address+`"`)
 }
 
 func TestTheListOfSources(t *testing.T) {
@@ -31,7 +39,9 @@ func TestTheListOfSources(t *testing.T) {
 	f.sync()
 	eve := f.as(f.eve)
 	list := eve.get("/library").body
-	contains(t, "the list", list, `href="/library/docs/handbook/"`, `href="`+handbook+`"`, `<span class="tag">Git repository</span>`, "4 files", ", next sync <time ")
+	contains(t, "the list", list, `href="/library/docs/handbook/"`, `href="`+handbook+`"`, `<span class="tag">Git repository</span>`, "4 files", "next update <time ")
+	contains(t, "the list", list, `action="/library/sync/handbook"`)
+	lacks(t, "a title that says what the ID says", list, `<code>handbook</code>`)
 	if got := tone(list); got != "good" {
 		t.Errorf("the state is %q", got)
 	}
@@ -203,7 +213,7 @@ func TestRemovingASource(t *testing.T) {
 	ada := f.as(f.ada)
 	a := ada.get(handbook + "/remove")
 	want(t, "the question", a, http.StatusOK)
-	contains(t, "what is lost", a.body, "4 files", "history of 1 sync")
+	contains(t, "what is lost", a.body, "4 files", "1 update")
 	want(t, "the answer", ada.send(handbook+"/remove", nil), http.StatusSeeOther)
 	want(t, "the page", ada.get(handbook), http.StatusNotFound)
 	lacks(t, "the list", ada.get("/library").body, "handbook")
@@ -369,6 +379,7 @@ func TestUploadingToASource(t *testing.T) {
 	want(t, "the removed file", eve.get("/library/docs/pump-manuals/notes.md"), http.StatusNotFound)
 	want(t, "remove an unknown file", eve.send(at+"/files/remove", url.Values{"name": {"notes.md"}}), http.StatusUnprocessableEntity)
 	want(t, "a title is missing", eve.send("/library/add/upload", url.Values{"title": {" "}}), http.StatusUnprocessableEntity)
+	lacks(t, "the list", eve.get("/library").body, `action="/library/sync/pump-manuals"`)
 	// Attack: other people, and sources that follow an upstream.
 	want(t, "another person's source", f.as(f.bob).sendFiles(at+"/upload", "a.md", "# A\n"), http.StatusNotFound)
 	want(t, "a source that follows an upstream", f.as(f.ada).sendFiles(handbook+"/upload", "a.md", "# A\n"), http.StatusNotFound)

@@ -25,10 +25,6 @@ type pageTemplate struct {
 
 // baseTemplate parses the layout, the parts and the kit's fragments.
 func (s *Site) baseTemplate() (err error) {
-	labels := map[string]string{}
-	for _, p := range s.Providers() {
-		labels[p.Name] = p.Label()
-	}
 	s.templates = map[string]func() (pageTemplate, error){}
 	s.base, err = template.New("layout").Funcs(template.FuncMap{
 		"count":      count,
@@ -36,7 +32,7 @@ func (s *Site) baseTemplate() (err error) {
 		"time":       timesAt(s.Now),
 		"span":       Span,
 		"device":     DeviceOf,
-		"method":     func(m string) string { return method(m, labels) },
+		"method":     s.MethodText,
 		"adminpages": s.adminTabs,
 		"icon":       icon,
 		"args":       partArgs,
@@ -110,18 +106,26 @@ func printsTime(t *template.Template, name string, seen map[string]bool) bool {
 	return false
 }
 
-// method returns the name of a way to sign in on pages.
-func method(m string, labels map[string]string) string {
-	if l := labels[m]; l != "" {
-		return l
+// MethodText says with what somebody signed in, such as "a passkey".
+func (s *Site) MethodText(method string) string {
+	for _, p := range s.Providers() {
+		if p.Name == method {
+			return p.Label()
+		}
 	}
-	switch m {
+	switch method {
+	case "passkey":
+		return "a passkey"
 	case "link":
-		return "one-time link"
+		return "a sign-in link"
+	case "mail":
+		return "a link by mail"
+	case "invitation":
+		return "an invite"
 	case "github":
 		return "GitHub"
 	case "oidc":
 		return "single sign-on"
 	}
-	return m
+	return method
 }

@@ -266,7 +266,7 @@ func TestUnpackBombs(t *testing.T) {
 		says       string
 	}{
 		"more files than may be":               {"x.zip", zipOf(t, many(6, "%d")...), small, "more files than the"},
-		"more bytes than may be":               {"x.zip", zipOf(t, packed{name: "1", text: zeros[:1000]}, packed{name: "2", text: zeros[:1000]}, packed{name: "3", text: zeros[:1000]}, packed{name: "4", text: zeros[:1000]}), small, "more than the 3000 bytes"},
+		"more bytes than may be":               {"x.zip", zipOf(t, packed{name: "1", text: zeros[:1000]}, packed{name: "2", text: zeros[:1000]}, packed{name: "3", text: zeros[:1000]}, packed{name: "4", text: zeros[:1000]}), small, "more than the 3 kB"},
 		"more entries than are read":           {"x.zip", zipOf(t, many(121, "__MACOSX/%d")...), web.EditLimits{MaxFiles: 5}, "more than 120 entries"},
 		"a list that fills the memory":         {"x.zip", zipOf(t, many(60_000, "%d")...), web.EditLimits{MaxFiles: 5}, "list of files is too long"},
 		"more entries in a tar":                {"x.tgz", gz(t, tarOf(t, many(121, "__MACOSX/%d")...)), web.EditLimits{MaxFiles: 5}, "more than 120 entries"},

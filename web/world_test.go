@@ -375,10 +375,10 @@ func (b *browser) get(target string, change ...func(*http.Request)) answer {
 	return b.request(http.MethodGet, target, "", change...)
 }
 
-var formToken = regexp.MustCompile(`name="form" value="([^"]+)"`)
+// withoutToken returns a page without its form token, which differs in each answer.
+func withoutToken(body string) string { return formToken.ReplaceAllString(body, "") }
 
-// tokenless returns a page without the token of its forms, which each answer masks anew.
-func tokenless(a answer) string { return formToken.ReplaceAllString(a.body, "") }
+var formToken = regexp.MustCompile(`name="form" value="([^"]+)"`)
 
 // token returns the token of the browser's forms; "" if nobody is signed in.
 func (b *browser) token() string {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,7 +116,7 @@ func (s *Store) CreateInvitation(ctx context.Context, by Actor, n NewInvitation)
 		return auth.Secret{}, Invitation{}, fault.New(fault.Invalid, "A member can be made an editor or a reader, not %q.", short(string(n.Role)))
 	}
 	if n.Lifetime <= 0 {
-		return auth.Secret{}, Invitation{}, fault.New(fault.Invalid, "The expiry time of the invitation is in the past.")
+		return auth.Secret{}, Invitation{}, fault.New(fault.Invalid, "The expiry time of the invite is in the past.")
 	}
 	if n.By == "" && by.User != "" {
 		return auth.Secret{}, Invitation{}, fmt.Errorf("an invitation of nobody by %s", by.User)
@@ -137,7 +138,7 @@ func (s *Store) CreateInvitation(ctx context.Context, by Actor, n NewInvitation)
 		if err := tx.Raw(invitationQuery+"WHERE i.id = ?", row.ID).Scan(&made).Error; err != nil {
 			return fmt.Errorf("read invitation: %w", err)
 		}
-		return s.record(tx, by, "invitation.create", row.ID, map[string]any{"by": n.By, "space": n.Space, "role": n.Role, "admin": n.Admin, "expires": row.Expires})
+		return s.record(tx, by, "invitation.create", row.ID, map[string]any{"name": cmp.Or(n.Note, n.Email), "by": n.By, "space": n.Space, "role": n.Role, "admin": n.Admin, "expires": row.Expires})
 	})
 	if err != nil {
 		return auth.Secret{}, Invitation{}, err
@@ -172,7 +173,7 @@ func (s *Store) checkInviter(tx *gorm.DB, n NewInvitation) error {
 		return fmt.Errorf("count invitations: %w", err)
 	}
 	if open >= maxInvitations {
-		return fault.New(fault.Limited, "There are already %d open invitations; revoke some first.", open)
+		return fault.New(fault.Limited, "There are already %d open invites; revoke some first.", open)
 	}
 	return nil
 }
@@ -189,11 +190,11 @@ func (s *Store) PeekInvitation(ctx context.Context, secret string) (Invitation, 
 }
 
 func errInvitationUsed() error {
-	return fault.New(fault.NotFound, "This invitation was already accepted; ask for a new one.")
+	return fault.New(fault.NotFound, "This invite was already accepted; ask for a new one.")
 }
 
 func (s *Store) takeInvitation(tx *gorm.DB, secret string) (namedInvitation, error) {
-	unknown := fault.New(fault.NotFound, "This server does not know the invitation, or it was revoked; ask for a new one.")
+	unknown := fault.New(fault.NotFound, "This server does not know the invite, or it was revoked; ask for a new one.")
 	var r namedInvitation
 	hash, ok := parseHash(auth.KindInvitation, secret)
 	if !ok {
@@ -208,7 +209,7 @@ func (s *Store) takeInvitation(tx *gorm.DB, secret string) (namedInvitation, err
 	case r.Row.Used != 0:
 		return r, errInvitationUsed()
 	case s.now().UnixMilli() >= r.Row.Expires:
-		return r, fault.New(fault.NotFound, "This invitation has expired; ask for a new one.")
+		return r, fault.New(fault.NotFound, "This invite has expired; ask for a new one.")
 	case !r.mayInvite():
 		return r, unknown
 	}
@@ -244,7 +245,7 @@ func (s *Store) accept(tx *gorm.DB, by Actor, secret string, u userRow) (Invitat
 		return Invitation{}, err
 	}
 	if r.Row.ByUser == u.ID {
-		return Invitation{}, fault.New(fault.Conflict, "This is your own invitation. Send its link to the person you are inviting.")
+		return Invitation{}, fault.New(fault.Conflict, "This is your own invite. Send its link to the person you are inviting.")
 	}
 	now := s.now()
 	done := tx.Exec("UPDATE auth_invitations SET used = ?, used_by = ? WHERE id = ? AND used = 0", now.UnixMilli(), u.ID, r.Row.ID)
@@ -314,13 +315,14 @@ func (s *Store) RevokeInvitation(ctx context.Context, by Actor, id string, owner
 		if owner != "" {
 			q = q.Where("by_user = ?", string(owner))
 		}
-		gone := q.Delete(&invitationRow{})
+		var row invitationRow
+		gone := q.Clauses(clause.Returning{}).Delete(&row)
 		if gone.Error != nil {
 			return fmt.Errorf("revoke invitation: %w", gone.Error)
 		}
 		if gone.RowsAffected == 0 {
-			return fault.New(fault.NotFound, "There is no such open invitation.")
+			return fault.New(fault.NotFound, "There is no such open invite.")
 		}
-		return s.record(tx, by, "invitation.revoke", id, nil)
+		return s.record(tx, by, "invitation.revoke", id, map[string]any{"name": cmp.Or(row.Note, row.Email)})
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"satchel/gitstore/gitcmd"
+	"satchel/internal/bytesize"
 	"satchel/internal/fault"
 )
 
@@ -40,7 +41,7 @@ func NewTexts(git gitcmd.Runner, dir string) *Texts {
 // longer than five seconds fails.
 func (t *Texts) Merge(ctx context.Context, base, ours, theirs []byte) (out []byte, conflicts bool, err error) {
 	if max(len(base), len(ours), len(theirs)) > textBytes {
-		return nil, false, fault.New(fault.TooLarge, "Only texts of up to %d MiB can be merged.", textBytes>>20)
+		return nil, false, fault.New(fault.TooLarge, "Only texts of up to %s can be merged.", bytesize.Text(textBytes))
 	}
 	ctx, cancel := context.WithTimeout(ctx, textTime)
 	defer cancel()

@@ -112,7 +112,7 @@ func allTexts() string {
 		say(explain(space.Remote{URL: "/srv/notes", Kind: space.KindNone}, errorOf(p, "this machine")))
 	}
 	b.WriteString("\n## with a limit of this server's\n\n")
-	say(explain(space.Remote{URL: elsewhere}, fault.New(fault.TooLarge, "With what the remote has, the space would have 300000 files of 2 GiB, and 200000 files of 1 GiB are allowed.")))
+	say(explain(space.Remote{URL: elsewhere}, fault.New(fault.TooLarge, "With what the remote has, the space would have 300000 files of 2 GB, and 200000 files of 1 GB are allowed.")))
 	b.WriteString("\n## where the store takes no changes\n\n")
 	say(explain(space.Remote{URL: elsewhere}, fault.Wrap(fmt.Errorf("INTERNAL"), fault.Unavailable, "The space could not be written to disk and takes no changes until the server is restarted.")))
 	b.WriteString("\n## notices\n\n")

@@ -72,7 +72,7 @@ func (m *Manager) Add(ctx context.Context, s space.Source, consent Consent) (spa
 			return space.Source{}, Taken(s.ID)
 		case consent.New || old.Dir != s.Dir:
 			// Otherwise this request would silently replace an existing source.
-			return space.Source{}, fault.New(fault.Conflict, "You already publish %s as %q. Choose another name, or unpublish it first.", named(old.Dir), s.ID).In(space.SourceName)
+			return space.Source{}, fault.New(fault.Conflict, "You already publish %s as %q. Choose another ID, or unpublish that source first.", named(old.Dir), s.ID).In(space.SourceName)
 		}
 		return m.change(ctx, e, s)
 	}

@@ -130,7 +130,7 @@ func (m *Manager) storeSource(ctx context.Context, s space.Source, fresh bool) e
 
 // Taken returns the error for a new source whose ID another one has.
 func Taken(id string) error {
-	return fault.New(fault.Conflict, "There is already a source %q on this server. Choose another name.", id).In(space.SourceName)
+	return fault.New(fault.Conflict, "There is already a source %q on this server. Choose another ID.", id).In(space.SourceName)
 }
 
 // deleteSource removes a source, and records that its index must be dropped.

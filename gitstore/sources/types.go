@@ -39,11 +39,11 @@ var reserved = []string{"space", "library", "docs", "youtube", "all", "none", "p
 func CheckID(id string) error {
 	switch {
 	case id == "":
-		return fault.New(fault.Invalid, "The source needs a name.").In(space.SourceName)
+		return fault.New(fault.Invalid, "Enter an ID for the source.").In(space.SourceName)
 	case len(id) < 2 || len(id) > MaxIDBytes || !idForm.MatchString(id):
-		return fault.New(fault.Invalid, "The name of a source has 2 to %d lowercase letters, digits and hyphens, and neither begins nor ends with a hyphen.", MaxIDBytes).In(space.SourceName)
+		return fault.New(fault.Invalid, "The ID of a source has 2 to %d lowercase letters, digits and hyphens, and neither begins nor ends with a hyphen.", MaxIDBytes).In(space.SourceName)
 	case slices.Contains(reserved, id):
-		return fault.New(fault.Invalid, "The name %q has another meaning here. Choose another one.", id).In(space.SourceName)
+		return fault.New(fault.Invalid, "The ID %q has another meaning here. Choose another ID.", id).In(space.SourceName)
 	}
 	return nil
 }

@@ -103,7 +103,7 @@ func keys(c *Config) []key {
 		row("log.level", &c.Log.Level, enum("debug", "info", "warn", "error"), "info", "The lowest severity to log."),
 		row("log.format", &c.Log.Format, enum("text", "json"), "text", "How log lines are written to standard error."),
 
-		row("auth.allow_emails", &auth.AllowEmails, list, nil, "Email addresses whose owners can become users by signing in, if GitHub or the issuer has verified the address. Other people need an invitation.", eachOf(emailAddress)),
+		row("auth.allow_emails", &auth.AllowEmails, list, nil, "Email addresses whose owners can become users by signing in, if GitHub or the issuer has verified the address. Other people need an invite.", eachOf(emailAddress)),
 		row("auth.allow_domains", &auth.AllowDomains, list, nil, "Domains; every verified address there counts as listed in allow_emails.", eachOf(host)),
 		row("auth.allow_github_users", &auth.AllowGitHubUsers, list, nil, "GitHub logins whose owners can become users.", eachOf(githubName)),
 		row("auth.allow_github_orgs", &auth.AllowGitHubOrgs, list, nil, "GitHub organisations whose members can become users.", eachOf(githubName)),

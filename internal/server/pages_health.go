@@ -17,6 +17,7 @@ import (
 	"satchel/gitstore/transport"
 	"satchel/internal/bytesize"
 	"satchel/internal/config"
+	"satchel/internal/database"
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
@@ -81,7 +82,7 @@ func (h *health) Report(ctx context.Context) (service.Health, error) {
 	r.Totals = []service.HealthTotal{
 		{Name: "People", Value: fmt.Sprint(st.Users)}, {Name: "Admins", Value: fmt.Sprint(st.Admins)},
 		{Name: "Spaces", Value: fmt.Sprint(st.Spaces)}, {Name: "Sources", Value: fmt.Sprint(len(h.s.sources.All()))},
-		{Name: "API keys", Value: fmt.Sprint(st.Keys)}, {Name: "Sandboxes", Value: fmt.Sprint(up)},
+		{Name: "Keys", Value: fmt.Sprint(st.Keys)}, {Name: "Sandboxes", Value: fmt.Sprint(up)},
 	}
 	return r, nil
 }
@@ -95,27 +96,27 @@ func (h *health) database(ctx context.Context) service.HealthCheck {
 	defer cancel()
 	began := time.Now()
 	if err := h.s.DB.Ping(ctx); err != nil {
-		return service.HealthCheck{Name: "Database", State: service.HealthBad, Detail: fault.PublicOf(err), Remedy: "Start the database, or correct database.url. The log says more."}
+		return service.HealthCheck{Name: "Database", State: service.HealthBad, Detail: fault.PublicOf(err), Remedy: "Start the database, or correct its address (database.url) in satchel.yaml and restart the server. The log of the server says more."}
 	}
-	return good("Database", "%s answers in %v.", h.s.DB.Kind(), time.Since(began).Round(100*time.Microsecond))
+	return good("Database", "%s answers in %v.", databaseName(h.s.DB.Kind()), time.Since(began).Round(100*time.Microsecond))
 }
 
 // sandboxes reports whether bash can run, and how full the pool is.
 func (h *health) sandboxes(ctx context.Context) service.HealthCheck {
 	const name = "Sandboxes"
 	if h.s.bash == nil {
-		return service.HealthCheck{Name: name, State: service.HealthOff, Detail: "Bash is switched off (sandbox.runtime: none).", Remedy: "Searching, reading and everything else work without."}
+		return service.HealthCheck{Name: name, State: service.HealthOff, Detail: "Clients cannot run commands on this server.", Remedy: "Search and all else work without sandboxes. To switch them on, change sandbox.runtime in satchel.yaml and restart the server."}
 	}
 	if err := h.bashWorks(ctx); err != nil {
-		return service.HealthCheck{Name: name, State: service.HealthBad, Detail: fault.PublicOf(err), Remedy: "Until then everything but bash works; satchel doctor on the server's machine says more."}
+		return service.HealthCheck{Name: name, State: service.HealthBad, Detail: fault.PublicOf(err), Remedy: "Clients cannot run commands until this is solved; all else works. Run satchel doctor on the server’s machine, which says how to solve the problem."}
 	}
 	p, of := h.s.bash.pool.Status(), h.s.Config.Sandbox.Max
-	c := good(name, "%s: %d of %d are up, %d busy, with %s.", h.s.runtime.Name(), p.Sandboxes, of, p.Busy, bytesize.Text(p.Memory))
+	c := good(name, "Running: %d of at most %d. Busy: %d. Memory in use: %s.", p.Sandboxes, of, p.Busy, bytesize.Text(p.Memory))
 	switch {
 	case p.Queued > 0:
-		c.State, c.Remedy = service.HealthNote, fmt.Sprintf("%d wait for room. Raise sandbox.max or sandbox.total_memory where the machine has more.", p.Queued)
+		c.State, c.Remedy = service.HealthNote, fmt.Sprintf("%d commands wait for a free sandbox. If the machine has more memory, raise sandbox.max or sandbox.total_memory in satchel.yaml.", p.Queued)
 	case p.OutOfMemory > 0:
-		c.Detail += fmt.Sprintf(" %d ran out of memory since the start.", p.OutOfMemory)
+		c.Detail += fmt.Sprintf(" Since the start, %d ran out of memory.", p.OutOfMemory)
 	}
 	return c
 }
@@ -160,7 +161,7 @@ func (h *health) search(ctx context.Context) service.HealthCheck {
 	if last.at.IsZero() || h.now().Sub(last.at) > keepIndex {
 		ids, err := h.s.Git.Spaces()
 		if err != nil {
-			return service.HealthCheck{Name: "Search", State: service.HealthBad, Detail: "The spaces cannot be listed.", Remedy: "The log says more."}
+			return service.HealthCheck{Name: "Search", State: service.HealthBad, Detail: "The server cannot list the spaces.", Remedy: "Run satchel doctor on the server’s machine. The log of the server says more."}
 		}
 		ids = slices.DeleteFunc(ids, h.s.syncs.Owns) // the index follows their sources
 		st = indexState{spaces: len(ids)}
@@ -180,11 +181,21 @@ func (h *health) search(ctx context.Context) service.HealthCheck {
 	}
 	switch {
 	case st.failed > 0:
-		return service.HealthCheck{Name: "Search", State: service.HealthBad, Detail: fmt.Sprintf("The index of %s could not be brought up to date.", spacesText(st.failed)), Remedy: "The log says why; satchel reindex makes an index anew."}
+		return service.HealthCheck{Name: "Search", State: service.HealthBad, Detail: fmt.Sprintf("The search index of %s cannot be updated.", spacesText(st.failed)), Remedy: "Run satchel reindex on the server’s machine, which makes the index anew. The log of the server says why the update failed."}
 	case st.behind > 0:
-		return service.HealthCheck{Name: "Search", State: service.HealthNote, Detail: fmt.Sprintf("The index of %s is over a minute behind.", spacesText(st.behind)), Remedy: "Large imports take a while. If it stays so, satchel reindex makes an index anew."}
+		return service.HealthCheck{Name: "Search", State: service.HealthNote, Detail: fmt.Sprintf("The search index of %s is over a minute behind.", spacesText(st.behind)), Remedy: "Wait if somebody imports many files. If the index stays behind, run satchel reindex on the server’s machine."}
 	}
-	return good("Search", "The indexes of %s are up to date.", spacesText(st.spaces))
+	return good("Search", "The search index of %s is up to date.", spacesText(st.spaces))
+}
+
+// dayOf formats a day as the pages do.
+func dayOf(t time.Time) string { return t.UTC().Format("2 Jan 2006") }
+
+func databaseName(k database.Kind) string {
+	if k == database.Postgres {
+		return "PostgreSQL"
+	}
+	return "SQLite"
 }
 
 func spacesText(n int) string {
@@ -197,9 +208,12 @@ func spacesText(n int) string {
 func (h *health) remotes(context.Context) service.HealthCheck {
 	st := h.s.Core.remotes.Stats()
 	if st.Remotes == 0 {
-		return service.HealthCheck{Name: "Remotes", State: service.HealthOff, Detail: "No space has one.", Remedy: "Spaces are kept on this machine alone: back it up."}
+		return service.HealthCheck{Name: "Git remotes", State: service.HealthOff, Detail: "No space has a Git remote, so all spaces are only on this machine.", Remedy: "Back up the data directory, or set a remote in the settings of each space."}
 	}
-	c := good("Remotes", "%s: %d wait, %d run.", spacesText(st.Remotes), st.Queued, st.Running)
+	c := good("Git remotes", "%s", spacesText(st.Remotes)+" with a remote.")
+	if n := st.Queued + st.Running; n > 0 {
+		c.Detail += fmt.Sprintf(" Now being pushed or waiting: %d.", n)
+	}
 	var failing []string
 	for _, p := range slices.Sorted(maps.Keys(st.Failed)) {
 		if n := st.Failed[p]; n > 0 {
@@ -209,12 +223,13 @@ func (h *health) remotes(context.Context) service.HealthCheck {
 	if len(failing) > 0 {
 		c.State = service.HealthBad
 		c.Detail += " Failing: " + strings.Join(failing, ", ") + "."
-		c.Remedy = "Owners see on their space's pages what to do; satchel space status shows it here. It is tried again by itself."
+		c.Remedy = "The owner of each space sees in its settings, under Git remote, what to do. satchel space status lists the spaces. The server tries again by itself."
 	}
 	if st.OldestUnpushed > time.Hour {
-		c.Detail += fmt.Sprintf(" The oldest commit has waited %s.", st.OldestUnpushed.Round(time.Minute))
+		c.Detail += fmt.Sprintf(" The oldest change that is not pushed is %s old.", st.OldestUnpushed.Round(time.Minute))
 		if c.State == service.HealthGood {
 			c.State = service.HealthNote
+			c.Remedy = "Run satchel space status on the server’s machine, which lists the spaces that wait."
 		}
 	}
 	return c
@@ -227,24 +242,26 @@ const certificateNote = 14 * 24 * time.Hour
 func (h *health) certificate(context.Context) service.HealthCheck {
 	const name = "Certificate"
 	if h.s.secure == nil {
-		c := service.HealthCheck{Name: name, State: service.HealthOff, Detail: "None of this server's own (server.domain)."}
+		c := service.HealthCheck{Name: name, State: service.HealthOff, Detail: "This server has no certificate of its own."}
 		switch {
 		case h.s.Exposed():
-			c.State, c.Detail = service.HealthBad, "Other machines reach this server over plain http."
-			c.Remedy = "Set server.domain for a certificate of its own, or server.public_url where a proxy has one."
+			c.State, c.Detail = service.HealthBad, "Other machines reach this server without encryption."
+			c.Remedy = "In satchel.yaml, set server.domain, and the server gets a certificate for this domain. If a proxy in front has the certificate, set server.public_url."
 		case strings.HasPrefix(h.s.issuer, "https://"):
-			c.Detail += " A proxy in front has one."
+			c.Detail = "A proxy in front of this server has the certificate."
+		default:
+			c.Detail += " It answers only on this machine, where none is needed."
 		}
 		return c
 	}
 	st := h.s.secure.manager.Status()
 	switch left := st.NotAfter.Sub(h.now()); {
 	case st.NotAfter.IsZero():
-		return service.HealthCheck{Name: name, State: service.HealthBad, Detail: fmt.Sprintf("There is none for %s yet. %s", st.Domain, st.LastError), Remedy: "The domain must lead here, with ports 443 or 80 open."}
+		return service.HealthCheck{Name: name, State: service.HealthBad, Detail: strings.TrimSpace(fmt.Sprintf("There is no certificate for %s yet. %s", st.Domain, st.LastError)), Remedy: "Let the domain point to this machine, and open port 443 or 80. The server tries again by itself."}
 	case left < certificateNote:
-		return service.HealthCheck{Name: name, State: service.HealthBad, Detail: fmt.Sprintf("That of %s ends on %s. %s", st.Domain, st.NotAfter.UTC().Format(time.DateOnly), st.LastError), Remedy: "It is asked for again by itself; see to it that the domain leads here."}
+		return service.HealthCheck{Name: name, State: service.HealthBad, Detail: strings.TrimSpace(fmt.Sprintf("The certificate for %s expires on %s. %s", st.Domain, dayOf(st.NotAfter), st.LastError)), Remedy: "Check that the domain points to this machine and that port 443 or 80 is open. The server asks for a new certificate by itself."}
 	}
-	return good(name, "That of %s is good until %s.", st.Domain, st.NotAfter.UTC().Format(time.DateOnly))
+	return good(name, "The certificate for %s is valid until %s.", st.Domain, dayOf(st.NotAfter))
 }
 
 // leastFree is the free space below which an admin should act. Commits fail when the disk
@@ -254,20 +271,20 @@ const leastFree = 2 << 30
 func (h *health) disk(context.Context) service.HealthCheck {
 	free, err := freeBytes(h.s.Config.DataDir)
 	if err != nil {
-		return service.HealthCheck{Name: "Disk", State: service.HealthNote, Detail: "It cannot be told how much is free."}
+		return service.HealthCheck{Name: "Disk", State: service.HealthNote, Detail: "The server cannot find out how much space is free.", Remedy: "Check the free space of the data directory yourself."}
 	}
-	c := good("Disk", "%s are free where the data is.", bytesize.Text(int64(min(free, 1<<62))))
+	c := good("Disk", "%s free in the data directory.", bytesize.Text(int64(min(free, 1<<62))))
 	if free < leastFree {
-		c.State, c.Remedy = service.HealthBad, "Make room: commits fail when the disk is full."
+		c.State, c.Remedy = service.HealthBad, "Delete files on this disk, or move the data directory to a larger one. When the disk is full, nothing can be saved."
 	}
 	return c
 }
 
 func (h *health) git(context.Context) service.HealthCheck {
 	if _, err := exec.LookPath("git"); err != nil {
-		return service.HealthCheck{Name: "git", State: service.HealthBad, Detail: "It is not installed.", Remedy: "Satchel imports, packs and merges spaces with it: apt-get install git"}
+		return service.HealthCheck{Name: "Git", State: service.HealthBad, Detail: "The program git is not installed.", Remedy: "Install git on the server’s machine, for example with apt-get install git. Imports and Git remotes need the program."}
 	}
-	return good("git", "It is installed.")
+	return good("Git", "The program git is installed.")
 }
 
 func (h *health) github(ctx context.Context) service.HealthCheck {
@@ -275,15 +292,15 @@ func (h *health) github(ctx context.Context) service.HealthCheck {
 	a, ok, err := h.s.Accounts.GitHubApp(ctx)
 	switch {
 	case err != nil:
-		return service.HealthCheck{Name: name, State: service.HealthBad, Detail: fault.PublicOf(err), Remedy: "The log says more."}
+		return service.HealthCheck{Name: name, State: service.HealthBad, Detail: fault.PublicOf(err), Remedy: "Try again in a minute. The log of the server says more."}
 	case !ok:
-		return service.HealthCheck{Name: name, State: service.HealthOff, Detail: "There is none: people connect repositories by a token.", Remedy: "Make one under GitHub, above."}
+		return service.HealthCheck{Name: name, State: service.HealthOff, Detail: "Not set up. People can still push to GitHub with a token.", Remedy: "To let people choose a repository with a few clicks, set up the App on the tab GitHub."}
 	}
 	links, err := h.s.Accounts.RepositoryLinks(ctx)
 	if err != nil {
-		return service.HealthCheck{Name: name, State: service.HealthBad, Detail: fault.PublicOf(err), Remedy: "The log says more."}
+		return service.HealthCheck{Name: name, State: service.HealthBad, Detail: fault.PublicOf(err), Remedy: "Try again in a minute. The log of the server says more."}
 	}
-	c := good(name, "%s.", a.Name)
+	c := good(name, "The App %s is set up.", a.Name)
 	for _, state := range []auth.LinkState{auth.LinkSuspended, auth.LinkRemoved, auth.LinkLost} {
 		n := 0
 		for _, l := range links {
@@ -307,13 +324,13 @@ func (h *health) github(ctx context.Context) service.HealthCheck {
 func failureText(p remotes.Problem) string {
 	switch p {
 	case remotes.NoAccess:
-		return "no access by the GitHub App, see below"
+		return "the GitHub App has no access, see below"
 	case remotes.NoToken:
-		return "a token that cannot be read"
+		return "the token cannot be read"
 	case remotes.Missing:
-		return "a space that is not on this disk"
+		return "the space is not on this disk"
 	case remotes.Internal, transport.Unknown:
-		return "see the log"
+		return "see the log of the server"
 	}
 	return strings.ReplaceAll(string(p), "_", " ")
 }

@@ -23,8 +23,8 @@ func TestHealth(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]service.HealthState{
-		"Database": service.HealthGood, "Sandboxes": service.HealthOff, "Search": service.HealthGood, "Sources": service.HealthOff, "Remotes": service.HealthOff,
-		"Certificate": service.HealthOff, "git": service.HealthGood, "GitHub App": service.HealthOff,
+		"Database": service.HealthGood, "Sandboxes": service.HealthOff, "Search": service.HealthGood, "Sources": service.HealthOff, "Git remotes": service.HealthOff,
+		"Certificate": service.HealthOff, "Git": service.HealthGood, "GitHub App": service.HealthOff,
 	}
 	for _, c := range report.Checks {
 		if s, ok := want[c.Name]; ok && s != c.State || c.Detail == "" || strings.Contains(c.Detail, cfg.DataDir) {

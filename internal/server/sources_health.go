@@ -17,19 +17,22 @@ func (h *health) sources(context.Context) service.HealthCheck {
 	const name = "Sources"
 	st, unapplied := h.s.syncs.Stats(), h.s.file.unapplied()
 	if st.Syncs == 0 && len(unapplied) == 0 && h.s.snapshot.trouble() == "" {
-		return service.HealthCheck{Name: name, State: service.HealthOff, Detail: "None follows an upstream.", Remedy: "satchel source add adds one; so does an entry of the configuration file."}
+		return service.HealthCheck{Name: name, State: service.HealthOff, Detail: "No source follows an upstream.", Remedy: "To add a source, open Sources and press Add a source."}
 	}
-	c := good(name, "%d follow an upstream, %d are being synced.", st.Syncs, st.Running)
+	c := good(name, "%s.", follow(st.Syncs))
+	if st.Running > 0 {
+		c.Detail += fmt.Sprintf(" Now being synced: %d.", st.Running)
+	}
 	var remedies []string
 	if len(st.Left) > 0 {
 		c.State = service.HealthNote
 		c.Detail += " No longer in the configuration file: " + listedSyncs(st.Left) + "."
-		remedies = append(remedies, "Remove such a source with satchel source remove ID, or put its entry back.")
+		remedies = append(remedies, "Remove such a source on the page Sources, or put its entry back into the file.")
 	}
 	if len(st.Failing) > 0 {
 		c.State = service.HealthBad
 		c.Detail += " Not up to date: " + listedSyncs(st.Failing) + "."
-		remedies = append(remedies, "satchel source status ID says why, and what to do.")
+		remedies = append(remedies, "Open the source on the page Sources, which says why and what to do.")
 	}
 	for _, p := range unapplied[:min(len(unapplied), maxListed)] {
 		c.State = service.HealthBad
@@ -48,6 +51,13 @@ func (h *health) sources(context.Context) service.HealthCheck {
 	}
 	c.Remedy = strings.Join(remedies, " ")
 	return c
+}
+
+func follow(n int) string {
+	if n == 1 {
+		return "1 source follows an upstream"
+	}
+	return fmt.Sprintf("%d sources follow an upstream", n)
 }
 
 func listedSyncs(all []space.Sync) string {

@@ -30,18 +30,18 @@ func (s *Service) Admit(ctx context.Context, c auth.ExternalIdentity, invitation
 			return store.User{}, err
 		}
 		if by, err := s.accounts.User(ctx, inv.By); inv.By != "" && (err != nil || !by.Admin && !members) {
-			return store.User{}, fault.New(fault.Forbidden, "This invitation is only for existing users. Ask an admin of this server for one that lets you in.")
+			return store.User{}, fault.New(fault.Forbidden, "This invite is only for existing users. Ask an admin of this server for one that lets you in.")
 		}
 		n.Admitted, n.Invitation, by.Via = "invitation", invitation, "invitation"
 	} else {
 		entry, ok := s.o.Allow.Admits(c)
 		if !ok {
-			return store.User{}, fault.New(fault.Forbidden, "Nobody here knows you yet. Ask whoever runs this server for an invitation.")
+			return store.User{}, fault.New(fault.Forbidden, "Nobody here knows you yet. Ask whoever runs this server for an invite.")
 		}
 		if barred, err := s.accounts.Blocked(ctx, c.Issuer, c.Subject, c.Email); err != nil {
 			return store.User{}, err
 		} else if barred {
-			return store.User{}, fault.New(fault.Forbidden, "You were removed from this server. Ask whoever runs it for an invitation.")
+			return store.User{}, fault.New(fault.Forbidden, "You were removed from this server. Ask whoever runs it for an invite.")
 		}
 		if u, err := s.accounts.UserByIdentity(ctx, c.Issuer, c.Subject); err == nil {
 			return u, s.accounts.Readmit(ctx, by, u.ID, entry)

@@ -46,8 +46,11 @@ func (s HealthState) Word() string {
 	case HealthNote:
 		return "Needs attention"
 	}
-	return "Trouble"
+	return "Problem"
 }
+
+// Trouble reports whether the state needs a person.
+func (s HealthState) Trouble() bool { return s == HealthNote || s == HealthBad }
 
 // HealthTotal is a figure of the whole server.
 type HealthTotal struct {

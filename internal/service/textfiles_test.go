@@ -187,7 +187,7 @@ func TestRefusedTextFiles(t *testing.T) {
 		"knowledge/note.md/a/b": {fault.Invalid, "knowledge/note.md is a file"},
 		"image.png":             {fault.Invalid, "not a text file"},
 		"latin1.txt":            {fault.Invalid, "not a text file"},
-		"huge.txt":              {fault.TooLarge, "MiB"},
+		"huge.txt":              {fault.TooLarge, "MB"},
 		"/library/docs/x.md":    {fault.Invalid, "read-only"},
 		"/library":              {fault.Invalid, "read-only"},
 		"../x.md":               {fault.Invalid, "path"},

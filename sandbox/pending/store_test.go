@@ -171,7 +171,7 @@ func TestBoundsAreAUsersAndNothingKeptGivesWay(t *testing.T) {
 	save(t, s, user, id, []pending.File{file("a", x(9000)), file("b", "b")})
 	unkept := save(t, s, user, apart, []pending.File{file("c", x(12_000)), file("d", "d")})
 	if len(unkept) != 1 || unkept[0].Path != "c" || unkept[0].Older ||
-		unkept[0].Why != "it has 11.8 KiB, and 9001 bytes of the 19.6 KiB that may be held for you are taken" {
+		unkept[0].Why != "it has 11.8 kB, and 8.8 kB of the 19.6 kB that may be held for you are taken" {
 		t.Errorf("%+v", unkept)
 	}
 	want(t, s, user, id, "a="+x(9000), "b=b")

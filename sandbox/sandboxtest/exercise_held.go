@@ -223,8 +223,8 @@ var pendingChecks = []check{
 		r := e.sh("mkfifo pipe; head -c 200000 /dev/zero > huge; for i in 1 2 3; do head -c 90000 /dev/zero > big$i; done; true")
 		e.wantPending(r, "big1", "big2", "big3", "huge", "pipe")
 		for path, want := range map[string]string{
-			"big3": `It will be lost when the sandbox stops: it has 87.9 KiB, and 175.8 KiB of the 195.4 KiB that may be held for you are taken. It was not saved: it has 87.9 KiB, and a file may have 1000 bytes.`,
-			"huge": `It will be lost when the sandbox stops. It was not saved: it has 195.4 KiB, and a file may have 1000 bytes.`, "pipe": `It will be lost when the sandbox stops. It was not saved: `,
+			"big3": `It will be lost when the sandbox stops: it has 87.9 kB, and 175.8 kB of the 195.4 kB that may be held for you are taken. It was not saved: it has 87.9 kB, and a file may have 1000 bytes.`,
+			"huge": `It will be lost when the sandbox stops. It was not saved: it has 195.4 kB, and a file may have 1000 bytes.`, "pipe": `It will be lost when the sandbox stops. It was not saved: `,
 		} {
 			if i := slices.IndexFunc(r.Pending, func(h space.Rejection) bool { return h.Path == path }); i < 0 || !strings.HasPrefix(r.Pending[i].Why, want) {
 				e.Errorf("%s: %+v, want %q", path, r.Pending, want)
@@ -243,7 +243,7 @@ var pendingChecks = []check{
 		e.stop()
 		r = e.sh("ls")
 		e.wantPending(r, "big2", "big3")
-		e.wantNote(r, `"huge" could not be committed, and was lost with its sandbox: it has 195.4 KiB, and a file may have 1000 bytes.`)
+		e.wantNote(r, `"huge" could not be committed, and was lost with its sandbox: it has 195.4 kB, and a file may have 1000 bytes.`)
 		e.wantNote(r, `"pipe" could not be committed, and was lost with its sandbox`)
 		if r = e.sh("ls"); len(r.Notes) != 0 {
 			e.Errorf("told again: %q", r.Notes)

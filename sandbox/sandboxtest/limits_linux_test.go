@@ -161,14 +161,14 @@ func TestEachLimitIsToldOverGVisor(t *testing.T) {
 				note    string
 				renewed bool // the next sandbox is a fresh one
 			}{
-				{sandbox.LimitFileSize, "head -c 20M /dev/zero > /tmp/no; rm -f /tmp/no; head -c 20M /dev/zero > f2; e=$?; rm f2; exit $e", "12 MiB (the server's operator can raise sandbox.disk)", false},
-				{sandbox.LimitTmp, "head -c 10M /dev/zero > /tmp/x", "/tmp is full: it can have 8 MiB (the server's operator can raise sandbox.disk)", false},
+				{sandbox.LimitFileSize, "head -c 20M /dev/zero > /tmp/no; rm -f /tmp/no; head -c 20M /dev/zero > f2; e=$?; rm f2; exit $e", "12 MB (the server's operator can raise sandbox.disk)", false},
+				{sandbox.LimitTmp, "head -c 10M /dev/zero > /tmp/x", "/tmp is full: it can have 8 MB (the server's operator can raise sandbox.disk)", false},
 				{sandbox.LimitTmp, "rm /tmp/x; mkdir /tmp/d && for i in 1 2 3 4 5 6 7 8 9; do head -c 1M /dev/zero > /tmp/d/$i || exit 3; done", "/tmp is full", false},
 				{sandbox.LimitOpenFiles, "for i in {10..100}; do exec {n}</dev/null || exit 4; done", "64 in one process.", false},
 				{sandbox.LimitProcesses, manyInDash, "48 in one sandbox (the server's operator can raise sandbox.processes)", false},
 				{sandbox.LimitOutput, "seq 100000", "4000 characters of output.", false},
 				{sandbox.LimitInodes, "for i in {1..700}; do echo $i > n$i || exit 5; done", "it can have 600 changed files (the server's operator can raise sandbox.disk)", true},
-				{sandbox.LimitDisk, "rm -f n*; for i in 1 2 3; do head -c 9M /dev/zero > big$i || exit 6; done", "can have 24 MiB (the server's operator can raise sandbox.disk)", true},
+				{sandbox.LimitDisk, "rm -f n*; for i in 1 2 3; do head -c 9M /dev/zero > big$i || exit 6; done", "can have 24 MB (the server's operator can raise sandbox.disk)", true},
 			} {
 				r := c.must(l.command)
 				if !slices.Contains(r.Limits, l.limit) || !says(r, l.note) || r.End != protocol.Exited {
@@ -190,7 +190,7 @@ func TestEachLimitIsToldOverGVisor(t *testing.T) {
 			}
 			_, err := c.exec(c.request("for i in 1 2 3 4; do (head -c 80M /dev/zero; sleep 1000) | tail & done; wait"))
 			if !errors.Is(err, space.ErrOutOfMemory) || fault.CodeOf(err) != fault.Unavailable ||
-				!strings.Contains(fault.PublicOf(err), "256 MiB") || !strings.Contains(fault.PublicOf(err), "sandbox.memory") {
+				!strings.Contains(fault.PublicOf(err), "256 MB") || !strings.Contains(fault.PublicOf(err), "sandbox.memory") {
 				t.Errorf("memory: %v", err)
 			}
 			if r := c.works("running out of memory"); !r.Restarted || !says(r, "run out of memory") {

@@ -86,12 +86,22 @@ func (s *pages) knownOf(ctx context.Context, m service.View) (known, error) {
 	return k, nil
 }
 
-// needsOf lists what waits for the person in the space of the page, the most urgent first.
+// needsOf lists what needs the attention of the person: first the changes to confirm in any
+// space, then the troubles of the space of the page, the most urgent first.
 func (s *pages) needsOf(v *web.Visit, h homePage, clients []client) (out []need, err error) {
+	for _, w := range h.Waiting {
+		name := web.Shorten(w.Name, 60)
+		if w.Role != space.Owner {
+			name += " of " + w.OwnerLabel()
+		}
+		out = append(out, need{"eye", web.Plural(w.Files, "1 change to confirm", "%d changes to confirm"), "An AI changed files in " + name + " that instruct all AIs of the space.", "/spaces/" + string(w.ID) + "/reviews", "Review", false})
+	}
 	if h.Space != nil && h.Space.Role != space.Reader {
 		base := "/spaces/" + string(h.Space.ID)
 		k := h.Known
-		if h.Push.State == space.RemoteFailed && h.Wrong == "" {
+		if h.Wrong != "" {
+			out = append(out, need{"circle-alert", h.Wrong, h.Way + " Changes by your clients are kept on this server.", base + "/github", "Fix the connection", true})
+		} else if h.Push.State == space.RemoteFailed {
 			out = append(out, need{"circle-alert", "The last push failed", h.Push.Detail, base + "/remote", "See what to do", true})
 		}
 		if h.Held > 0 {

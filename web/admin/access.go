@@ -30,10 +30,20 @@ type accessEntry struct {
 	People      int
 }
 
+// Joined says how many people it admitted.
+func (e accessEntry) Joined() string {
+	if e.People == 0 {
+		return "nobody joined yet"
+	}
+	return web.Plural(e.People, "1 person joined", "%d people joined")
+}
+
 type accessMethod struct {
-	Name string
-	Key  string // the setting of the configuration that switches it on
-	On   bool
+	Name  string
+	On    bool
+	About string // for whom it is
+	How   string // how to switch it on
+	URL   string // the page that switches it on; "" if there is none
 }
 
 type clientRow struct {
@@ -50,8 +60,8 @@ func entryKinds(a auth.AllowList) []struct {
 		kind, label string
 		values      []string
 	}{
-		{"email", "Email address", a.Emails}, {"domain", "Every address of", a.Domains},
-		{"github", "GitHub user", a.GitHubUsers}, {"org", "Members of the GitHub organisation", a.GitHubOrgs},
+		{"email", "Email address", a.Emails}, {"domain", "Everybody with an address of this domain", a.Domains},
+		{"github", "User at GitHub", a.GitHubUsers}, {"org", "Members of this organisation at GitHub", a.GitHubOrgs},
 	}
 }
 
@@ -84,7 +94,7 @@ func (s *pages) showAccess(v *web.Visit) error {
 		return err
 	}
 	body.Invitations = len(open)
-	body.Methods = s.methods()
+	body.Methods = s.methods(access.MailFrom)
 	all, err := s.Service.ListClients(ctx, v.Actor(), service.None{})
 	if err != nil {
 		return err
@@ -116,13 +126,13 @@ func otherWays(by map[string]int) []accessEntry {
 		e := accessEntry{People: n}
 		switch way {
 		case "command":
-			e.Kind = "Added by the operator of the server"
+			e.Kind = "Added by the operator, on the command line"
 		case "first run":
-			e.Kind = "The first run"
+			e.Kind = "The first person, at the first start"
 		case "invitation":
-			e.Kind = "Invites"
+			e.Kind = "With an invite"
 		case "":
-			e.Kind = "Not known"
+			e.Kind = "In a way that is not known"
 		default:
 			e.Kind, e.Value = "No longer on the list", way
 		}
@@ -134,18 +144,23 @@ func otherWays(by map[string]int) []accessEntry {
 	return out
 }
 
-// methods returns the methods of signing in, and reports for each whether it is available.
-func (s *pages) methods() []accessMethod {
+// methods returns the ways to sign in, and for each whether it is on. Mail comes from the address
+// from.
+func (s *pages) methods(from string) []accessMethod {
 	names := map[string]string{}
 	for _, p := range s.Offered() {
 		names[p.Name] = p.Label()
 	}
+	mail := "With their email address"
+	if from != "" {
+		mail += ". Mail comes from " + web.Shorten(from, 100)
+	}
 	return []accessMethod{
-		{cmp.Or(names["github"], "GitHub"), "auth.github.client_id", names["github"] != ""},
-		{cmp.Or(names["oidc"], "Single sign-on"), "auth.oidc.url", names["oidc"] != ""},
-		{"Passkeys", "server.public_url", s.Passkeys != nil},
-		{"Links by mail", "auth.mail.url", s.Mail != nil},
-		{"One-time links that an admin makes under People", "", true},
+		{"Passkeys", s.Passkeys != nil, "With a fingerprint, a face or a device", "Needs an https address. Set server.public_url in satchel.yaml, and restart the server.", ""},
+		{cmp.Or(names["github"], "GitHub"), names["github"] != "", "With their account at GitHub", "Comes with a GitHub App, which you set up in two minutes.", "/admin/github"},
+		{cmp.Or(names["oidc"], "Single sign-on"), names["oidc"] != "", "With the account of your organisation", "Needs an OpenID provider. Set auth.oidc in satchel.yaml, and restart the server.", ""},
+		{"Links by mail", s.Mail != nil, mail, "Needs a mail server. Set auth.mail in satchel.yaml, and restart the server.", ""},
+		{"Sign-in links", true, "For somebody without another way: an admin makes the link on the tab People", "", ""},
 	}
 }
 

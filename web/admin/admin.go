@@ -63,7 +63,11 @@ func (s *pages) showAdmin(v *web.Visit) error {
 	all := v.R.URL.Query().Has("all")
 	body.People, body.MorePeople = web.FirstOf(people, all)
 	body.Invitations, body.MoreInvitations = web.FirstOf(open, all)
-	return s.Page(v, http.StatusOK, "admin", web.Page{Title: "People", Wide: true, Current: "/admin", Styles: []string{"admin.css"}, Body: body})
+	done := web.DoneIn(v, map[string]string{
+		"admin": "The person is now an admin.", "no-admin": "The person is no longer an admin.",
+		"removed": "The person was removed and signed out everywhere.", "revoked": "The invite was revoked.",
+	})
+	return s.Page(v, http.StatusOK, "admin", web.Page{Title: "People", Wide: true, Current: "/admin", Styles: []string{"admin.css"}, Body: body, Done: done})
 }
 
 // inviteToServer handles POST /admin/invite.
@@ -85,7 +89,7 @@ func (s *pages) revokeInvitation(v *web.Visit) error {
 	if _, err := s.Service.RevokeInvitation(v.R.Context(), v.Actor(), service.RevokeInvitationInput{ID: v.R.PostFormValue("id")}); err != nil {
 		return web.Gone(err)
 	}
-	return s.See(v, "/admin#invitations")
+	return s.See(v, "/admin?done=revoked#invitations")
 }
 
 // person returns the user in the path.
@@ -106,7 +110,7 @@ func (s *pages) removePerson(v *web.Visit) error {
 	if _, err := s.Service.RemoveUser(v.R.Context(), v.Actor(), service.RemoveUserInput{User: service.UserRef{ID: u.ID}}); err != nil {
 		return err
 	}
-	return s.See(v, "/admin#people")
+	return s.See(v, "/admin?done=removed")
 }
 
 // madeLinkPage shows a sign-in link once.
@@ -158,5 +162,8 @@ func (s *pages) setAdmin(v *web.Visit) error {
 	if u.ID == v.User.ID {
 		return s.See(v, "/account")
 	}
-	return s.See(v, "/admin#people")
+	if in.Admin {
+		return s.See(v, "/admin?done=admin")
+	}
+	return s.See(v, "/admin?done=no-admin")
 }

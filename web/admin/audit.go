@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/csv"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -20,7 +19,7 @@ import (
 
 // Limits of the audit log's pages.
 const (
-	auditRows  = 100
+	auditRows  = 50
 	auditPart  = 1000 // entries that an export reads at once
 	auditNames = 200  // people, and clients, that the filter offers
 )
@@ -59,15 +58,21 @@ type auditPage struct {
 type actGroup struct{ Act, Name string }
 
 type auditEntry struct {
-	service.AuditEntry
-	Details []string
+	event
+	Who      string // a name, or "" for the server itself
+	Sentence []phrase
+	Way      string
+	Details  []auditDetail
 }
+
+// auditDetail is a detail of an entry, as the log has it.
+type auditDetail struct{ Key, Text string }
 
 func actGroups() []actGroup {
 	return []actGroup{
-		{"session", "Sign-ins"}, {"link", "Sign-in links"}, {"invitation", "Invites"}, {"user", "People"},
-		{"space", "Spaces"}, {"member", "Members"}, {"grant", "Clients’ access"}, {"key", "Keys"}, {"client", "Clients"},
-		{"source", "Sources"}, {"github", "GitHub"}, {"passkey", "Passkeys"}, {"settings", "Settings"},
+		{"session", "Sign-ins"}, {"link", "Sign-in links"}, {"passkey", "Passkeys"}, {"user", "People"}, {"invitation", "Invites"},
+		{"member", "Members of spaces"}, {"space", "Spaces"}, {"review", "Confirmed changes"}, {"source", "Sources"}, {"grant", "Connected clients"},
+		{"client", "Registered clients"}, {"key", "Keys"}, {"github", "GitHub"}, {"settings", "Settings"},
 	}
 }
 
@@ -126,7 +131,7 @@ func (s *pages) showAudit(v *web.Visit) error {
 		body.Older = "/admin/audit?" + older.Encode()
 	}
 	for _, r := range rows {
-		body.Rows = append(body.Rows, auditEntry{r, auditDetails(r)})
+		body.Rows = append(body.Rows, s.auditEntry(r))
 	}
 	people, err := s.Service.ListUsers(v.R.Context(), v.Actor(), service.None{})
 	if err != nil {
@@ -152,24 +157,21 @@ func (s *pages) showAudit(v *web.Visit) error {
 	return s.Page(v, status, "audit", page)
 }
 
-// auditDetails returns the details of an entry as texts like "role: editor".
-func auditDetails(e service.AuditEntry) []string {
-	var out []string
+func (s *pages) auditEntry(e service.AuditEntry) auditEntry {
+	out := auditEntry{event: event{e, s.MethodText}}
+	out.Sentence, out.Way = out.sentence(), out.way()
+	if who := out.who(); who.Name {
+		out.Who = who.Text
+	}
+	add := func(key, text string) {
+		if text != "" {
+			out.Details = append(out.Details, auditDetail{web.Shorten(strings.ReplaceAll(key, "_", " "), 40), web.Shorten(text, 200)})
+		}
+	}
+	add("action", e.Action)
+	add("subject", e.Subject)
 	for _, key := range slices.Sorted(maps.Keys(e.Detail)) {
-		text := ""
-		switch value := e.Detail[key].(type) {
-		case nil:
-		case string:
-			if text = value; e.Names[value] != "" {
-				text = e.Names[value]
-			}
-		default:
-			text = fmt.Sprint(value)
-		}
-		if text == "" || text == e.About {
-			continue
-		}
-		out = append(out, web.Shorten(strings.ReplaceAll(key, "_", " ")+": "+text, 200))
+		add(key, out.detail(key))
 	}
 	return out
 }

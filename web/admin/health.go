@@ -2,7 +2,6 @@ package admin
 
 import (
 	"net/http"
-	"time"
 
 	"satchel/internal/bytesize"
 	"satchel/internal/service"
@@ -13,11 +12,16 @@ import (
 // healthPage shows the health of the server and the usage of each person.
 type healthPage struct {
 	service.Health
+	Checks   []healthCheck
 	Version  string
-	Up       time.Duration
 	Troubles int // count of checks that failed or need attention
 	People   []usageRow
 	More     int
+}
+
+type healthCheck struct {
+	service.HealthCheck
+	Kind string // of its badge
 }
 
 type usageRow struct {
@@ -38,11 +42,18 @@ func (s *pages) showHealth(v *web.Visit) error {
 	}
 	r.Totals = append(r.Totals, service.HealthTotal{Name: "Stored", Value: bytesize.Text(r.Stored)})
 	body := healthPage{Health: r, Version: s.Version}
-	if !r.Started.IsZero() {
-		body.Up = s.Now().Sub(r.Started).Truncate(time.Minute)
+	for _, state := range []struct {
+		state service.HealthState
+		kind  string
+	}{{service.HealthBad, "bad"}, {service.HealthNote, "warn"}, {service.HealthGood, "good"}, {service.HealthOff, ""}} {
+		for _, c := range r.Checks {
+			if c.State == state.state {
+				body.Checks = append(body.Checks, healthCheck{c, state.kind})
+			}
+		}
 	}
 	for _, c := range r.Checks {
-		if c.State == service.HealthNote || c.State == service.HealthBad {
+		if c.State.Trouble() {
 			body.Troubles++
 		}
 	}

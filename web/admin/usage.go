@@ -63,7 +63,7 @@ func measures() []measure {
 		{"bash", "Bash time", func(a usage.Amounts) int64 { return a.BashMS }, func(ms int64) string {
 			return (time.Duration(ms) * time.Millisecond).Round(time.Second / 10).String()
 		}},
-		{"tokens", "Tokens answered (estimated)", func(a usage.Amounts) int64 { return a.Tokens }, count},
+		{"tokens", "Estimated tokens", func(a usage.Amounts) int64 { return a.Tokens }, count},
 	}
 }
 

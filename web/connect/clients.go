@@ -14,6 +14,8 @@ import (
 // client is a client that people can connect, with the texts that they need for this.
 type client struct {
 	Slug, Name, About string
+	// Mark is two letters that stand for the client in lists; Icon is used in place of them.
+	Mark, Icon string
 	// Public means that the client runs elsewhere and reaches only public addresses.
 	Public bool
 
@@ -93,24 +95,24 @@ func desktopOf(command []string) string {
 func (s *pages) clients() []client {
 	mcp := s.MCPURL
 	all := []client{
-		{Slug: "claude-code", Name: "Claude Code", About: "one command in a terminal, with a plugin"},
-		{Slug: "claude", Name: "Claude on the web", About: "a custom connector in the settings", Public: true},
-		{Slug: "claude-desktop", Name: "Claude Desktop", About: "the same connector, or a local one",
+		{Slug: "claude-code", Mark: "CC", Name: "Claude Code", About: "one command in a terminal, with a plugin"},
+		{Slug: "claude", Mark: "Cl", Name: "Claude on the web", About: "a custom connector in the settings", Public: true},
+		{Slug: "claude-desktop", Mark: "CD", Name: "Claude Desktop", About: "the same connector, or a local one",
 			Snippet: snippet(map[string]any{"mcpServers": map[string]any{integrations.ServerName: map[string]any{"command": "satchel", "args": []string{"stdio", "--url", mcp}, "env": map[string]string{"SATCHEL_TOKEN": "YOUR_KEY"}}}})},
-		{Slug: "chatgpt", Name: "ChatGPT", About: "an app in developer mode", Public: true},
-		{Slug: "codex", Name: "Codex", About: "one command in a terminal"},
-		{Slug: "cursor", Name: "Cursor", About: "a link that fills everything in", OpenWhat: "Add it to Cursor"},
-		{Slug: "vscode", Name: "VS Code", About: "one command, or a file in the workspace"},
-		{Slug: "gemini-cli", Name: "Gemini CLI", About: "one command in a terminal"},
-		{Slug: "opencode", Name: "opencode", About: "two commands in a terminal"},
-		{Slug: "qwen-code", Name: "Qwen Code", About: "one command in a terminal"},
-		{Slug: "copilot-cli", Name: "Copilot CLI", About: "one command in a terminal"},
-		{Slug: "mcp-remote", Name: "A client of local servers", About: "through the program mcp-remote",
+		{Slug: "chatgpt", Mark: "Gp", Name: "ChatGPT", About: "an app in developer mode", Public: true},
+		{Slug: "codex", Mark: "Cx", Name: "Codex", About: "one command in a terminal"},
+		{Slug: "cursor", Mark: "Cu", Name: "Cursor", About: "a link that fills everything in", OpenWhat: "Add it to Cursor"},
+		{Slug: "vscode", Mark: "VS", Name: "VS Code", About: "one command, or a file in the workspace"},
+		{Slug: "gemini-cli", Mark: "Ge", Name: "Gemini CLI", About: "one command in a terminal"},
+		{Slug: "opencode", Mark: "oc", Name: "opencode", About: "two commands in a terminal"},
+		{Slug: "qwen-code", Mark: "Qw", Name: "Qwen Code", About: "one command in a terminal"},
+		{Slug: "copilot-cli", Mark: "Co", Name: "Copilot CLI", About: "one command in a terminal"},
+		{Slug: "mcp-remote", Icon: "plug", Name: "A client of local servers", About: "through the program mcp-remote",
 			Snippet: snippet(map[string]any{"mcpServers": map[string]any{integrations.ServerName: map[string]any{"command": "npx", "args": []string{"-y", "mcp-remote", mcp}}}})},
-		{Slug: "code", Name: "Your own agent", About: "TypeScript, LangChain, the AI SDK, Python", Samples: samples(mcp, s.URL("/api"))},
-		{Slug: "other", Name: "Any other client", About: "that speaks MCP and signs in by OAuth",
+		{Slug: "code", Icon: "code", Name: "Your own agent", About: "TypeScript, LangChain, the AI SDK, Python", Samples: samples(mcp, s.URL("/api"))},
+		{Slug: "other", Icon: "ellipsis", Name: "Any other client", About: "that speaks MCP and signs in by OAuth",
 			Snippet: snippet(map[string]any{"mcpServers": map[string]any{integrations.ServerName: map[string]any{"type": "http", "url": mcp}}})},
-		{Slug: "key", Name: "Any other, with a key", About: "for programs that cannot sign in",
+		{Slug: "key", Icon: "key-round", Name: "Any other, with a key", About: "for programs that cannot sign in",
 			Snippet: snippet(map[string]any{"mcpServers": map[string]any{integrations.ServerName: map[string]any{"type": "http", "url": mcp, "headers": map[string]string{"Authorization": "Bearer YOUR_KEY"}}}})},
 	}
 	for i := range all {
@@ -153,6 +155,3 @@ func snippet(v any) string {
 	}
 	return string(b)
 }
-
-// Lines returns how many lines the snippet has.
-func (c client) Lines() int { return strings.Count(c.Snippet, "\n") + 1 }

@@ -91,7 +91,7 @@ func (s *pages) showConnect(v *web.Visit) error {
 		return err
 	}
 	return s.Page(v, http.StatusOK, "connect", web.Page{
-		Title: "Connect a client", Wide: true, Script: true, Scripts: []string{"connect.js"}, Styles: []string{"connect.css"}, Current: "connect",
+		Title: "Connect a client", Wide: true, Script: true, Scripts: []string{"connect.js"}, Styles: []string{"connect.css", "clients.css"}, Current: "connect",
 		Body: connectPage{MCPURL: s.MCPURL, Local: !s.Secure, Clients: s.clients(), Waiting: w},
 	})
 }
@@ -111,7 +111,7 @@ func (s *pages) showClient(v *web.Visit) error {
 			c.Snippet = desktopOf(s.Stdio)
 		}
 		return s.Page(v, http.StatusOK, "connectclient", web.Page{
-			Title: "Connect " + c.Called(), Script: true, Scripts: []string{"connect.js"}, Styles: []string{"connect.css"}, Current: "connect",
+			Title: "Connect " + c.Called(), Script: true, Scripts: []string{"connect.js"}, Styles: []string{"connect.css", "clients.css"}, Current: "connect",
 			Body: clientPage{MCPURL: s.MCPURL, Local: !s.Secure, Client: c, Waiting: w, Own: own},
 		})
 	}

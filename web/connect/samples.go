@@ -9,9 +9,6 @@ type sample struct {
 	Code      string
 }
 
-// Lines returns how many lines the program has.
-func (s sample) Lines() int { return strings.Count(s.Code, "\n") }
-
 // samples returns the programs for an MCP address and the address of the REST API. Each saves a fact.
 func samples(mcp, api string) []sample {
 	fill := strings.NewReplacer("{MCP}", mcp, "{API}", api)

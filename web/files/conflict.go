@@ -106,16 +106,16 @@ func (s *pages) collide(v *web.Visit, f found, there bool, body editPage) error 
 	} else {
 		body.Back = dirURL(f.ID, s.nearest(v, f))
 	}
-	text := "Nothing is saved yet: the file changed since you opened it. Your text and the change are both in the field; read it and save it again."
+	text := "Nothing is saved yet: the file changed since you opened it. The merged text below has both changes. Read it and save."
 	switch {
 	case c.MovedTo != "":
-		text = "Nothing is saved yet: the file was moved since you opened it. Save your text to make it again at the old path, or make your change at the new one."
+		text = "Nothing is saved yet: the file was moved since you opened it. Save your text to create the file again at the old path, or make your change at the new path."
 	case c.Gone:
-		text = "Nothing is saved yet: the file was deleted since you opened it. Save your text to make it again, or leave it deleted."
+		text = "Nothing is saved yet: the file was deleted since you opened it. Save your text to create the file again, or leave it deleted."
 	case c.NoText:
-		text = "Nothing is saved yet: the file is no longer text. Save your text to replace it, or leave it."
+		text = "Nothing is saved yet: the file is no longer text. Save your text to replace the file, or keep the file as it is."
 	case c.Places > 0:
-		text = "Nothing is saved yet: the file changed since you opened it, in a place that you changed too. The places are marked in the field; decide for each and save it again."
+		text = "Nothing is saved yet: somebody else changed the same lines. The merged text below marks these places. Choose at each mark and save."
 	}
 	return s.form(v, http.StatusConflict, f.View, f.path, body, &web.Problem{Text: text, Field: "text"})
 }

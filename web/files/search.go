@@ -15,7 +15,6 @@ import (
 	"satchel/internal/frontmatter"
 	"satchel/internal/service"
 	"satchel/internal/space"
-	"satchel/tools/index/rank"
 	"satchel/web"
 )
 
@@ -34,7 +33,7 @@ type searchPage struct {
 	Total              int
 	More               string // the address of the longer list
 	Why                string // the address that explains the order; empty if the page explains it already
-	Scope              string
+	Unfiltered         string // the address of the search without filters; empty if it has none
 	Notes, Suggestions []searchLink
 	Help               []searchLink
 	Chips              []chipGroup
@@ -49,7 +48,7 @@ type foundRow struct {
 	Source, Date     string
 	External         bool
 	Also             []searchLink
-	Why              *rank.Explanation // nil unless the visitor asked for it
+	Why              *reasons // nil unless the visitor asked for them
 }
 
 // showSearch handles GET /spaces/{id}/search?q=. The results are those that the search
@@ -105,7 +104,10 @@ func (s *pages) search(v *web.Visit, m service.View, body *searchPage, more, why
 	default:
 		return err
 	}
-	body.Total, body.Scope = max(a.Total, len(a.Results)), a.Scope
+	body.Total = max(a.Total, len(a.Results))
+	if bare := withoutFilters(body.Query); bare != "" && bare != body.Query {
+		body.Unfiltered = body.Action + "?q=" + url.QueryEscape(bare)
+	}
 	for _, n := range a.Notes {
 		// Notes about scores are for people who ask why.
 		if !why && len(a.Results) > 0 && slices.Contains(a.ScoreNotes, n) {
@@ -126,7 +128,7 @@ func (s *pages) search(v *web.Visit, m service.View, body *searchPage, more, why
 	}
 	words := queryWords(body.Query)
 	for _, r := range a.Results {
-		row := foundRow{Title: web.Shorten(r.Title, 150), Path: web.ShownPath(r.Path, 200), Heading: web.Shorten(r.Heading, 150), Lines: r.Lines, Date: r.Date, Why: r.Why}
+		row := foundRow{Title: web.Shorten(r.Title, 150), Path: web.ShownPath(r.Path, 200), Heading: web.Shorten(r.Heading, 150), Lines: r.Lines, Date: r.Date, Why: reasonsOf(r.Why)}
 		if r.Source != service.SpaceLabel {
 			row.Source = web.Shorten(r.Source, 60)
 		}
@@ -184,8 +186,8 @@ func queryWords(q string) []string {
 		if strings.HasPrefix(f, "-") {
 			continue
 		}
-		if i := strings.IndexByte(f, ':'); i > 0 && i < 12 && i < len(f)-1 {
-			continue // a qualifier
+		if isFilter(f) {
+			continue
 		}
 		for _, w := range strings.FieldsFunc(strings.ToLower(f), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
 			if len(out) < 24 && (utf8.RuneCountInString(w) > 2 || utf8.RuneLen([]rune(w)[0]) > 2) {
@@ -194,6 +196,18 @@ func queryWords(q string) []string {
 		}
 	}
 	return out
+}
+
+// isFilter reports whether a word of a query narrows the search, as "kind:memory" does.
+func isFilter(word string) bool {
+	i := strings.IndexByte(word, ':')
+	return i > 0 && i < 12 && i < len(word)-1
+}
+
+// withoutFilters returns the words of a query that are searched for.
+func withoutFilters(q string) string {
+	words := slices.DeleteFunc(strings.Fields(q), func(w string) bool { return isFilter(w) || strings.HasPrefix(w, "-") })
+	return strings.Join(words, " ")
 }
 
 // meant reports whether a word of a text is a word of the query or another form of one.

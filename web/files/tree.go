@@ -61,6 +61,7 @@ type treePage struct {
 	Write, Root                                bool
 	Space, History, New, Upload, Search, Under string
 	Bundle, BundleName, Zip, Bring             string
+	Publish                                    string // publishes the directory; only its owner may
 	Rename, Delete                             string // of a directory below the root; "" for readers
 	Done                                       done
 	Zone                                       string // the address to which dropped files are uploaded; "" for readers
@@ -94,6 +95,9 @@ func (s *pages) showTree(v *web.Visit, l web.Location) error {
 	body.New, body.Upload = base+"/new", base+"/upload"
 	if body.Write && l.Path != "" {
 		body.Name, body.Rename, body.Delete = l.Name(), l.Now("rename"), l.Now("delete")
+	}
+	if body.Write && l.Path != "" && l.Space.Role == space.Owner {
+		body.Publish = base + "/publish?" + web.URLQuery("dir", string(l.Path))
 	}
 	if body.Write {
 		body.Zone = base + "/upload?" + web.URLQuery("dir", string(l.Path))

@@ -142,11 +142,11 @@ func (s *pages) showPick(v *web.Visit, status int, m service.View, kept githubFl
 	if f.Created != 0 && !choosable(f, f.Created) {
 		body.Pending = "GitHub made the repository, but does not let the App reach it yet. Add it where the App is installed, then look again."
 	}
-	title := "Choose a repository"
+	title := "Choose a GitHub repository"
 	if len(f.Installations) == 0 {
-		title = "The App is not installed yet"
+		title = "Install the GitHub App first"
 	}
-	return s.Page(v, status, "githubpick", web.Page{Title: title, Space: &m, Current: "github", Styles: []string{"github.css"}, Body: body, Problem: problem, Field: field})
+	return s.Page(v, status, "githubpick", web.Page{Title: title, Label: m.Name, Wide: true, Space: &m, Current: "github", Styles: []string{"github.css"}, Body: body, Problem: problem, Field: field})
 }
 
 // linkRepository handles POST /spaces/{id}/github/pick. It accepts one id from the list

@@ -63,7 +63,7 @@ func (s *pages) githubState(v *web.Visit, m service.View, status int, problem st
 	}
 	body.Push.Told = s.Webhooks // also before the space is connected
 	return s.Page(v, status, "github", web.Page{
-		Title: githubTitle(body), Space: &m, Current: "github", Styles: []string{"github.css"}, Body: body, Problem: problem,
+		Title: githubTitle(body), Label: m.Name, Wide: true, Space: &m, Current: "github", Styles: []string{"github.css"}, Body: body, Problem: problem,
 		Done: web.DoneIn(v, githubDone(body)),
 	})
 }
@@ -75,17 +75,15 @@ func githubTitle(b githubPage) string {
 		case auth.LinkSuspended:
 			return "The GitHub App is suspended"
 		case auth.LinkRemoved:
-			return "The repository is out of reach"
+			return "GitHub repository out of reach"
 		case auth.LinkLost:
-			return "Access to the repository was lost"
+			return "Access to the GitHub repository was lost"
 		}
 		return "Connected to GitHub"
-	case !b.Made:
-		return "GitHub is not set up yet"
-	case b.Waiting:
-		return "Waiting for approval"
+	case b.Made && b.Waiting:
+		return "Waiting for approval at GitHub"
 	}
-	return "Connect GitHub"
+	return "Connect this space to GitHub"
 }
 
 func githubPath(id space.SpaceID) string { return "/spaces/" + string(id) + "/github" }
@@ -191,7 +189,7 @@ func (s *pages) afterGitHub(v *web.Visit, status int, body setupPage) error {
 		}
 		body.Spaces, body.More = web.FirstOf(body.Spaces, false)
 	}
-	title := "Back from GitHub"
+	title := "Choose a space to connect to GitHub"
 	if body.Over {
 		title = "This visit to GitHub has expired"
 	}

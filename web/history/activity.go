@@ -82,7 +82,6 @@ type changeItem struct {
 	More    int  // count of files that are not listed
 	Root    bool // it is the first commit
 	URL     string
-	Undo    string
 	Undone  string // the address of the commit that undid it
 	Turn    *turn  // the conversation that this newest change of it stands for
 }
@@ -101,7 +100,7 @@ func (s *pages) item(ctx context.Context, m service.View, c space.Commit) (chang
 	it := changeItem{
 		ID: c.ID, Subject: web.Shorten(subject, 120), Who: web.Shorten(c.Author.Name, 60), Client: web.Shorten(c.Client, 60), Tool: web.Shorten(c.Tool, 40), Claims: c.ClaimedTool != "",
 		By: web.MakerOf(c), When: c.Time, More: files.count - len(files.first), Root: c.Parent == "",
-		URL: web.SpacePath(m.ID, "commits/"+string(c.ID)), Undo: web.SpacePath(m.ID, "revert?commit="+string(c.ID)),
+		URL: web.SpacePath(m.ID, "commits/"+string(c.ID)),
 	}
 	for _, f := range files.first {
 		it.Files = append(it.Files, changedFile{Path: web.ShownPath(f.Path, 90), URL: tools.FileURL("", m.ID, string(f.Path)), What: statusWord(f.Status)})

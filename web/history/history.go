@@ -5,6 +5,7 @@ package history
 import (
 	"embed"
 	"net/http"
+	"net/url"
 	"path"
 	"strings"
 	"time"
@@ -70,7 +71,11 @@ type historyPage struct {
 	// Compare is the address that compares two versions. It is empty if there are fewer
 	// than two.
 	Compare string
-	Restore string // the address of the forms that restore a version; empty for readers
+	// Choosing reports whether the visitor chooses two versions to compare. Choose is the
+	// address that begins the choice, or ends it.
+	Choosing bool
+	Choose   string
+	Restore  string // the address of the forms that restore a version; empty for readers
 	// Moved is the earlier path of the file or directory, and MovedFrom is the address of
 	// its history there. Both are empty if it did not move.
 	Moved, MovedFrom string
@@ -132,6 +137,12 @@ func (s *pages) showHistory(v *web.Visit) error {
 	body.Path = string(l.Path)
 	if len(list) > 1 {
 		body.Compare = base + "/compare"
+		body.Choosing = v.R.URL.Query().Has("compare")
+		q := v.R.URL.Query()
+		if q.Del("compare"); !body.Choosing {
+			q.Set("compare", "1")
+		}
+		body.Choose = (&url.URL{Path: v.R.URL.Path, RawQuery: q.Encode()}).String()
 	}
 	if l.Space.CanWrite() {
 		body.Restore = base + "/restore"
@@ -259,8 +270,6 @@ func madeBy(c space.Commit) string {
 		return "by git"
 	case c.Tool == "sync":
 		return "from the connected repository"
-	case client != "" && tool != "":
-		return "with " + client + ", by " + tool
 	case client != "":
 		return "with " + client
 	case tool != "":

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"fmt"
 	"net/http"
 	"time"
 
@@ -74,8 +73,8 @@ type revertPage struct {
 	Refused []space.Rejection
 }
 
-// previewRevert handles GET /spaces/{id}/revert. It shows the changes to undo: those in
-// ?commit=, or all changes of the client in ?client= since the time in ?since=.
+// previewRevert handles GET /spaces/{id}/revert. It lists the changes of the client in
+// ?client= since the time in ?since=, for a person who chooses which of them to undo.
 func (s *pages) previewRevert(v *web.Visit) error {
 	m, err := s.WritableSpace(v)
 	if err != nil {
@@ -83,57 +82,36 @@ func (s *pages) previewRevert(v *web.Visit) error {
 	}
 	ctx, q := v.R.Context(), v.R.URL.Query()
 	body := revertPage{Space: m, Action: web.SpacePath(m.ID, "revert"), Back: web.SpacePath(m.ID, "activity")}
-	var list []space.Commit
-	title := "Undo this change?"
-	switch ids := q["commit"]; {
-	case len(ids) > 0 && len(ids) <= maxUndone:
-		for _, id := range ids {
-			if !space.CommitID(id).Valid() {
-				return web.ErrGone
-			}
-			found, err := m.Log(ctx, space.LogQuery{From: space.CommitID(id), Limit: 1})
-			if err != nil {
-				return web.Gone(err)
-			}
-			list = append(list, found...)
-		}
-	default:
-		body.Client = q.Get("client")
-		since, err := parseTime(q.Get("since"))
-		if err == nil && (body.Client == "" || since.IsZero()) {
-			err = fault.New(fault.Invalid, "Choose a client, and the time since when to undo its changes.")
-		}
-		if err != nil {
-			return err
-		}
-		after := space.CommitID(q.Get("after"))
-		if after != "" && !after.Valid() {
-			return web.ErrGone
-		}
-		page, err := m.NotUndone(ctx, service.UndoClientInput{Client: body.Client, Since: since}, after, undoListed)
-		if err != nil {
-			return web.Gone(err)
-		}
-		list, after, body.Skipped = page.Commits, page.More, page.Skipped
-		body.Since = since
-		if after != "" {
-			body.Of, body.From, body.After = body.Client, q.Get("since"), string(after)
-			body.Older = olderOf(m.ID, body.Of, body.From, body.After)
-		}
-		body.Client = web.Shorten(body.Client, 60)
-		title = "Undo what a client did?"
+	body.Client = q.Get("client")
+	since, err := parseTime(q.Get("since"))
+	if err == nil && (body.Client == "" || since.IsZero()) {
+		err = fault.New(fault.Invalid, "Choose a client, and the time since when to undo its changes.")
 	}
-	for _, c := range list {
+	if err != nil {
+		return err
+	}
+	after := space.CommitID(q.Get("after"))
+	if after != "" && !after.Valid() {
+		return web.ErrGone
+	}
+	page, err := m.NotUndone(ctx, service.UndoClientInput{Client: body.Client, Since: since}, after, undoListed)
+	if err != nil {
+		return web.Gone(err)
+	}
+	body.Since, body.Skipped = since, page.Skipped
+	if page.More != "" {
+		body.Of, body.From, body.After = body.Client, q.Get("since"), string(page.More)
+		body.Older = olderOf(m.ID, body.Of, body.From, body.After)
+	}
+	body.Client = web.Shorten(body.Client, 60)
+	for _, c := range page.Commits {
 		it, err := s.item(ctx, m, c)
 		if err != nil {
 			return err
 		}
 		body.Changes = append(body.Changes, it)
 	}
-	if len(list) > 1 && body.Client == "" {
-		title = fmt.Sprintf("Undo these %d changes?", len(list))
-	}
-	return s.Page(v, http.StatusOK, "revert", web.Page{Title: title, Wide: true, Current: "activity", Space: &m, Styles: []string{"activity.css"}, Body: body})
+	return s.Page(v, http.StatusOK, "revert", web.Page{Title: "Choose the changes to undo", Wide: true, Current: "activity", Space: &m, Styles: []string{"activity.css"}, Body: body})
 }
 
 // olderOf returns the address of a client's changes between since and a commit. It returns

@@ -35,23 +35,30 @@ type foundBody struct {
 }
 
 func (s *pages) addPageOf(body addPage) web.Page {
-	return web.Page{Title: "Add a source", Current: "library", Styles: []string{"sources.css"}, Scripts: []string{"sources.js"}, Body: body}
+	return web.Page{Title: "Add a source", Current: "library", Styles: []string{"files.css", "publishing.css", "sources.css"}, Scripts: []string{"sources.js"}, Body: body}
 }
 
 func addressField(value, problem string) field {
 	return field{
-		ID: "source-address", Name: fieldAddress, Label: "Address", Type: "url", Value: value, Required: true, Max: 2000, Problem: problem,
-		Hint: "Paste the address of a repository, a documentation site or a feed, such as https://github.com/nuxt/nuxt/tree/main/docs.",
+		ID: "source-address", Name: fieldAddress, Label: "Address", Type: "url", Value: value, Required: true, Max: maxAddress, Problem: problem,
+		Hint: "A repository, a documentation site, a feed, an OpenAPI description or a YouTube playlist. For example: " + exampleAddress,
 	}
 }
 
-// showAdd handles GET /library/add.
+// exampleAddress is an address that Satchel recognizes.
+const exampleAddress = "https://github.com/nuxt/nuxt/tree/main/docs"
+
+// showAdd handles GET /library/add. A link can fill in the address.
 func (s *pages) showAdd(v *web.Visit) error {
-	return s.Page(v, http.StatusOK, "sourceadd", s.addPageOf(addPage{Address: addressField("", ""), Uploads: titleField("", "")}))
+	address := web.Shorten(v.R.URL.Query().Get(fieldAddress), maxAddress)
+	return s.Page(v, http.StatusOK, "sourceadd", s.addPageOf(addPage{Address: addressField(address, ""), Uploads: titleField("", "")}))
 }
 
-// maxTitle shortens what upstream says about a file.
-const maxTitle = 120
+// Limits of texts, in characters: an entered address, and what upstream says about a file.
+const (
+	maxAddress = 2000
+	maxTitle   = 120
+)
 
 // previewSource handles POST /library/add/preview: with the address of an upstream, or again with
 // the kind and the settings that were found.
@@ -176,7 +183,7 @@ func (s *pages) managed(v *web.Visit) (service.ManagedSource, space.Sync, error)
 
 func (s *pages) changePage(v *web.Visit, x space.Source, form sourceForm, info space.SourceKindInfo, problem error) error {
 	body := changePage{At: sourceAt(x.ID), Form: bodyOf(form, info, true, problem)}
-	p := web.Page{Title: "Change " + web.Shorten(x.Title, 80), Current: "library", Styles: []string{"sources.css"}, Body: body}
+	p := web.Page{Title: "Change " + web.Shorten(x.Title, 80), Current: "library", Styles: []string{"files.css", "publishing.css", "sources.css"}, Body: body}
 	status := http.StatusOK
 	if problem != nil {
 		status, p.Problem, p.Field = statusOf(problem), fault.PublicOf(problem), body.Form.where()

@@ -61,7 +61,7 @@ func readForm(v *web.Visit, kind space.SourceKindInfo) (sourceForm, error) {
 	f.Settings, err = settingsFrom(value, f.Settings, kind.Settings)
 	if text := value(fieldEvery); text != "" && err == nil {
 		if f.Every, err = strconv.ParseInt(text, 10, 64); err != nil {
-			err = fault.Wrap(err, fault.Invalid, "Choose how often the source syncs.").In(fieldEvery)
+			err = fault.Wrap(err, fault.Invalid, "Choose how often the source is updated.").In(fieldEvery)
 		}
 	}
 	return f, err
@@ -157,8 +157,8 @@ func bodyOf(f sourceForm, kind space.SourceKindInfo, change bool, problem error)
 		name := at(field{ID: "source-name", Name: space.SourceName, Label: "ID", Type: "text", Value: f.ID, Mono: true, Max: 40, Required: true, Hint: "Lowercase letters, digits and hyphens. The ID is unique on this server, and stays."}, space.SourceName)
 		b.Name = &name
 	}
-	b.Readers = at(field{ID: "source-readers", Name: space.SourceReaders, Label: "Their user names", Type: "text", Value: f.Readers, Hint: "Separated by commas. They apply only to the second choice."}, space.SourceReaders)
-	b.Every = at(field{ID: "source-every", Name: fieldEvery, Label: "Sync", Type: "select", Options: everyOptions(f.Every), Hint: "Everybody who reads the source can also request a sync."}, fieldEvery)
+	b.Readers = at(field{ID: "source-readers", Name: space.SourceReaders, Label: "Their user names", Type: "text", Value: f.Readers, Hint: "Separated by commas, such as ada, bob."}, space.SourceReaders)
+	b.Every = at(field{ID: "source-every", Name: fieldEvery, Label: "Updates", Type: "select", Options: everyOptions(f.Every), Hint: "Every reader can also update the source at any time."}, fieldEvery)
 	values := map[string]any{}
 	_ = json.Unmarshal(f.Settings, &values) // what the form has sent may be no JSON; the fields are then empty
 	for _, x := range kind.Settings {
@@ -233,9 +233,9 @@ func settingLabel(name string) string {
 	case "host":
 		return "GitHub server"
 	case "content_path":
-		return "Directory upstream"
+		return "Only this directory"
 	case "output_path":
-		return "Directory in the source"
+		return "Put the files into"
 	case "readme_only":
 		return "Only the README"
 	case "include":
@@ -245,7 +245,7 @@ func settingLabel(name string) string {
 	case "depth":
 		return "Depth of links"
 	case "max_pages":
-		return "Most pages"
+		return "Maximum number of pages"
 	}
 	text := strings.ReplaceAll(name, "_", " ")
 	return strings.ToUpper(text[:1]) + text[1:]
@@ -262,7 +262,7 @@ func settingHint(name string) string {
 	case "content_path":
 		return "Empty: all files."
 	case "output_path":
-		return "Empty: the top of the source."
+		return "A directory of the source. Empty: its top."
 	case "include", "exclude":
 		return "One pattern a line, such as /guide/**."
 	case "depth":

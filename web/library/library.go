@@ -46,21 +46,29 @@ func Register(site *web.Site) error {
 type libraryPage struct {
 	Sources []librarySource
 	Mine    []libraryMine // spaces that the visitor can publish from
-	Syncing bool          // some of the sources sync now
+	Example string        // an address that a person can add
 }
 
 type librarySource struct {
 	space.Source
 	URL, Size string
+	Kind      string // for people
 	Own       bool
+	Named     bool // its ID differs from its title
+	Updates   bool // the visitor can update it now
 	State     stateView
 	// The following fields are for sources that follow an upstream.
-	Kind, At string
-	Sync     space.Sync
-	Unread   bool // the visitor is no reader
+	At     string
+	Sync   space.Sync
+	Unread bool // the visitor is no reader
 }
 
 type libraryMine struct{ Name, URL string }
+
+// isNameOf reports whether an ID says the same as a title, so that a list shows only the title.
+func isNameOf(id, title string) bool {
+	return id == strings.Join(strings.Fields(strings.ToLower(title)), "-")
+}
 
 // showLibrary handles GET /library.
 func (s *pages) showLibrary(v *web.Visit) error {
@@ -81,20 +89,20 @@ func (s *pages) showLibrary(v *web.Visit) error {
 	for _, st := range syncs {
 		following[st.Source] = st
 	}
-	body := libraryPage{}
+	body := libraryPage{Example: exampleAddress}
 	add := func(row librarySource) {
 		if st, ok := following[row.ID]; ok {
 			row.Sync, row.State, row.At, row.Problem = st, stateOfSync(st), sourceAt(st.Source), st.Problem
-			row.Kind = string(st.Kind)
+			row.Kind, row.Updates = string(st.Kind), st.Kind != space.SourceUpload && st.Running == nil
 			if i := slices.IndexFunc(kinds, func(k space.SourceKindInfo) bool { return k.Kind == st.Kind }); i >= 0 {
 				row.Kind = kinds[i].Title
 			}
-			body.Syncing = body.Syncing || st.Running != nil
 		}
+		row.Named = !isNameOf(row.ID, row.Title)
 		body.Sources = append(body.Sources, row)
 	}
 	for _, x := range all {
-		add(librarySource{Source: x, URL: x.Mount() + "/", Size: bytesize.Text(x.Bytes), Own: x.By == v.User.ID, State: stateOfSource(x)})
+		add(librarySource{Source: x, URL: x.Mount() + "/", Size: bytesize.Text(x.Bytes), Kind: "Published directory", Own: x.By == v.User.ID, Updates: true, State: stateOfSource(x)})
 	}
 	for _, st := range syncs {
 		if !slices.ContainsFunc(all, func(x space.Source) bool { return x.ID == st.Source }) {
@@ -114,7 +122,7 @@ func (s *pages) showLibrary(v *web.Visit) error {
 		}
 	}
 	p := web.Page{Title: "Sources", Wide: true, Current: "library", Styles: []string{"files.css", "publishing.css", "sources.css"}, Body: body}
-	p.Done = web.DoneIn(v, map[string]string{"removed": "The source is removed."})
+	p.Done = web.DoneIn(v, map[string]string{"removed": "The source is removed.", "started": "The update has started."})
 	return s.Page(v, http.StatusOK, "library", p)
 }
 

@@ -16,8 +16,7 @@ import (
 // Limits of the page that publishes a source.
 const (
 	previewFiles  = 40
-	previewShown  = 10 // count of names of files with secrets
-	choiceOfDirs  = 200
+	previewShown  = 10   // count of names of files with secrets
 	maxReaderText = 8000 // in characters
 )
 
@@ -25,7 +24,8 @@ const (
 type publishPage struct {
 	Action    string
 	Published []publishedRow
-	Dirs      []string
+	Dirs      []dirChoice
+	Unlisted  bool // the space has more directories than Dirs
 	// Preview is set after the owner has chosen a directory. Form is then complete.
 	Preview *previewBody
 	Form    publishForm
@@ -39,6 +39,7 @@ type publishedRow struct {
 	Where            string // the directory in a form for people
 	Audience         string
 	Size             string
+	Named            bool // its ID differs from its title
 }
 
 type previewBody struct {
@@ -104,7 +105,7 @@ func (s *pages) publishPage(v *web.Visit, m service.View, all []space.Source, fo
 	for _, p := range all {
 		row := publishedRow{
 			Source: p, URL: p.Mount() + "/", Change: body.Action + "?source=" + url.QueryEscape(p.ID), End: body.Action + "/" + p.ID + "/end",
-			Where: dirName(string(p.Dir)), Size: bytesize.Text(p.Bytes), Audience: "everybody on this server",
+			Where: dirName(string(p.Dir)), Size: bytesize.Text(p.Bytes), Audience: "everybody on this server", Named: !isNameOf(p.ID, p.Title),
 		}
 		if !p.Everybody {
 			row.Audience = "nobody but you"
@@ -131,11 +132,10 @@ func (s *pages) publishPage(v *web.Visit, m service.View, all []space.Source, fo
 			body.Form.Everybody = false // memory is private, so the owner must choose everybody explicitly
 		}
 	} else {
-		dirs, err := s.directories(v, m)
-		if err != nil {
+		var err error
+		if body.Dirs, body.Unlisted, err = directoriesOf(v, m, form.Dir); err != nil {
 			return err
 		}
-		body.Dirs = dirs
 	}
 	pg := web.Page{Title: "Publishing", Label: m.Name, Wide: true, Current: "space", Space: &m, Styles: []string{"files.css", "publishing.css"}, Body: body}
 	status := http.StatusOK
@@ -178,25 +178,6 @@ func dirName(dir string) string {
 		return "the whole space"
 	}
 	return web.Shorten(dir, 150) + "/"
-}
-
-// directories lists the directories at the top of a space.
-func (s *pages) directories(v *web.Visit, m service.View) ([]string, error) {
-	head, err := m.Head(v.R.Context())
-	if err != nil {
-		return nil, err
-	}
-	all, err := m.Children(v.R.Context(), head, "")
-	if err != nil {
-		return nil, err
-	}
-	var out []string
-	for _, e := range all {
-		if e.Dir && !strings.HasPrefix(string(e.Path), ".") && len(out) < choiceOfDirs {
-			out = append(out, string(e.Path))
-		}
-	}
-	return out, nil
 }
 
 // publish handles POST /spaces/{id}/publish.
@@ -271,7 +252,7 @@ func (s *pages) syncSource(v *web.Visit) error {
 	if _, err := s.Service.SyncSource(v.R.Context(), v.Actor(), service.SyncSourceInput{ID: v.R.PathValue("source"), Background: true}); err != nil {
 		return web.Gone(err)
 	}
-	return s.See(v, "/library#"+v.R.PathValue("source"))
+	return s.See(v, "/library?done=started#"+v.R.PathValue("source"))
 }
 
 // sharedPath returns the path inside a source. slash reports whether the address ends in a

@@ -97,7 +97,7 @@ func (s *pages) showRun(v *web.Visit) error {
 		}
 		body.Files = append(body.Files, row)
 	}
-	return s.Page(v, http.StatusOK, "sourcerun", web.Page{Title: "Changes of a sync", Wide: true, Current: "library", Styles: []string{"files.css", "sources.css"}, Body: body})
+	return s.Page(v, http.StatusOK, "sourcerun", web.Page{Title: "Changes of an update", Wide: true, Current: "library", Styles: []string{"files.css", "sources.css"}, Body: body})
 }
 
 // dryRunPage is the page of what a sync would change.
@@ -137,7 +137,7 @@ func (s *pages) dryRun(v *web.Visit) error {
 			body.Files = append(body.Files, row)
 		}
 		body.More = x.DryRun.Added + x.DryRun.Changed + x.DryRun.Deleted + x.DryRun.Renamed - len(body.Files)
-		title := "What a sync of " + web.Shorten(x.Title, 60) + " would change"
+		title := "What an update of " + web.Shorten(x.Title, 60) + " would change"
 		return s.Page(v, http.StatusOK, "sourcedryrun", web.Page{Title: title, Wide: true, Current: "library", Styles: []string{"files.css", "sources.css"}, Scripts: []string{"sources.js"}, Body: body})
 	})
 }

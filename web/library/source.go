@@ -80,9 +80,9 @@ func (s *pages) showSource(v *web.Visit) error {
 	}
 	p := s.pageOf(body)
 	p.Done = web.DoneIn(v, map[string]string{
-		"added": "Added. The first sync starts now.", "changed": "Saved.", "started": "The sync has started.", "canceled": "The sync is canceled.",
-		"created": "Added. Upload its first files.", "uploaded": "Uploaded.", "removed": "Removed.",
-		"paused": "Paused. The source syncs only on request.", "resumed": "Resumed. A sync starts now.",
+		"added": "The source is added. Its first update starts now.", "changed": "Saved.", "started": "The update has started.", "canceled": "The update is canceled.",
+		"created": "The source is added. Upload its first files.", "uploaded": "The files are uploaded.", "removed": "The file is removed.",
+		"paused": "Paused. The source is updated only on request.", "resumed": "Resumed. An update starts now.",
 	})
 	return s.Page(v, http.StatusOK, "source", p)
 }
@@ -147,7 +147,7 @@ func (s *pages) sourceOf(v *web.Visit) (*sourcePage, error) {
 		case space.SyncStopped:
 			row.State.Word = "Stopped for a confirmation"
 		case space.SyncReady:
-			row.State.Word, row.Changes = "Synced", changesText(r.SyncCounts)
+			row.State.Word, row.Changes = "Updated", changesText(r.SyncCounts)
 			if r.Differs() && r.Commit != "" {
 				row.Diff = body.At + "/runs/" + url.PathEscape(r.ID)
 			}
@@ -298,6 +298,7 @@ func (s *pages) setSchedule(v *web.Visit) error {
 type removePage struct {
 	Source   space.Source
 	At, Size string
+	Upstream bool // the files come from an address
 	Runs     int
 }
 
@@ -311,7 +312,7 @@ func (s *pages) showRemove(v *web.Visit) error {
 	x.Title = cmp.Or(x.Title, x.ID)
 	return s.Page(v, http.StatusOK, "sourceremove", web.Page{
 		Title: "Remove " + web.Shorten(x.Title, 80), Current: "library", Styles: []string{"files.css", "sources.css"},
-		Body: removePage{x, sourceAt(x.ID), bytesize.Text(x.Bytes), len(st.Runs)},
+		Body: removePage{x, sourceAt(x.ID), bytesize.Text(x.Bytes), st.Kind != space.SourceUpload, len(st.Runs)},
 	})
 }
 

@@ -20,7 +20,7 @@ type stateView struct{ Word, Tone string }
 func stateOfSync(st space.Sync) stateView {
 	switch {
 	case st.Running != nil:
-		return stateView{"Syncing", "busy"}
+		return stateView{"Updating", "busy"}
 	case st.Paused && st.Problem == "":
 		return stateView{"Paused", "off"}
 	}
@@ -30,25 +30,25 @@ func stateOfSync(st space.Sync) stateView {
 func stateWord(s space.SyncState) stateView {
 	switch s {
 	case space.SyncNew:
-		return stateView{"Waiting for its first sync", "wait"}
+		return stateView{"Waiting for its first update", "wait"}
 	case space.SyncReady, space.SyncUnchanged:
 		return stateView{"Up to date", "good"}
 	case space.SyncLimited:
-		return stateView{"Upstream asked to wait", "wait"}
+		return stateView{"Its server asked to wait", "wait"}
 	case space.SyncGone:
-		return stateView{"Upstream is gone", "bad"}
+		return stateView{"Not found at its address", "bad"}
 	case space.SyncRefused:
-		return stateView{"Refused", "bad"}
+		return stateView{"Cannot be read", "bad"}
 	case space.SyncStopped:
 		return stateView{"Needs your confirmation", "wait"}
 	case space.SyncCanceled:
-		return stateView{"Canceled", "off"}
+		return stateView{"Last update canceled", "off"}
 	case space.SyncRunning:
-		return stateView{"Syncing", "busy"}
+		return stateView{"Updating", "busy"}
 	case space.SyncEnded:
 		return stateView{"Ended", "off"}
 	}
-	return stateView{"Sync failed", "bad"}
+	return stateView{"Last update failed", "bad"}
 }
 
 // stateOfSource describes the state of a directory that somebody published.
@@ -57,7 +57,7 @@ func stateOfSource(s space.Source) stateView {
 	case space.SourceFailed:
 		return stateView{"Needs attention", "bad"}
 	case space.SourceWaiting:
-		return stateView{"Being updated", "wait"}
+		return stateView{"Updating", "busy"}
 	}
 	return stateView{"Up to date", "good"}
 }
@@ -66,13 +66,13 @@ func stateOfSource(s space.Source) stateView {
 func advice(s space.SyncState) string {
 	switch s {
 	case space.SyncFailed, space.SyncLimited:
-		return "Satchel tries again by itself. Readers see the last complete version until then."
+		return "Satchel tries again by itself. Until then, readers see the last complete version."
 	case space.SyncGone:
-		return "Correct the address, or remove the source. Readers see the last complete version."
+		return "Correct the address under Change, or remove the source. Meanwhile, readers see the last complete version."
 	case space.SyncRefused:
-		return "Correct the settings, or give Satchel access upstream. Readers see the last complete version."
+		return "Correct the settings under Change, or give Satchel access there. Meanwhile, readers see the last complete version."
 	case space.SyncStopped:
-		return "Look at the dry run. If the files should go, confirm the sync. If not, correct the settings."
+		return "Preview the update to see which files would go. Readers see the last complete version until then."
 	}
 	return ""
 }
@@ -119,9 +119,9 @@ func reasonWords(reason string) string {
 	case "no_captions":
 		return "the video has no captions"
 	case "blocked":
-		return "upstream refuses the file to this server"
+		return "its server refuses the file to Satchel"
 	case "rate_limited":
-		return "upstream asked Satchel to try later"
+		return "its server asked Satchel to try later"
 	case "too_large":
 		return "the file is over the size limit"
 	case "unreadable":
@@ -131,7 +131,7 @@ func reasonWords(reason string) string {
 	case "disallowed":
 		return "the site’s robots.txt disallows the page"
 	case "failed":
-		return "upstream answered with an error"
+		return "its server answered with an error"
 	case "too_many":
 		return "the source would have more files than its settings allow"
 	case "refused":
@@ -140,7 +140,7 @@ func reasonWords(reason string) string {
 	return strings.ReplaceAll(web.Shorten(reason, 60), "_", " ")
 }
 
-// changesText says what a sync changed.
+// changesText says what an update changed.
 func changesText(c space.SyncCounts) string { return cmp.Or(c.Text(), "No file changed") }
 
 // shortVersion returns the beginning of a commit, and shortens every other version.
@@ -151,7 +151,7 @@ func shortVersion(v string) string {
 	return web.Shorten(v, 24)
 }
 
-// everyWords says how often a source syncs.
+// everyWords says how often a source is updated.
 func everyWords(seconds int64) string {
 	if seconds == 0 {
 		return "On request only"

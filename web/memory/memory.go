@@ -60,6 +60,15 @@ func linked(f service.MemoryFact, id space.SpaceID) knownFact {
 	}
 }
 
+// Why says why the file is not a fact, without the words of the parser.
+func (f knownFact) Why() string {
+	why, _, cut := strings.Cut(f.Problem, " (")
+	if cut {
+		why += "."
+	}
+	return why
+}
+
 // allFacts reads the facts of a space.
 func allFacts(ctx context.Context, m service.View) (service.FactList, error) {
 	at, err := m.Head(ctx)

@@ -130,7 +130,7 @@ func (s *pages) reviewsPage(v *web.Visit, m service.View, p web.Page) (err error
 		d.Client = web.Shorten(d.Client, 60)
 		body.Decided = append(body.Decided, decisionItem{d, web.ShownPath(d.Path, web.WholePath)})
 	}
-	p.Title, p.Wide, p.Current, p.Space, p.Styles, p.Body = "What AIs changed in their instructions", true, "activity", &m, []string{"activity.css"}, body
+	p.Title, p.Wide, p.Current, p.Space, p.Styles, p.Body = "Changes to confirm", true, "activity", &m, []string{"activity.css"}, body
 	status := http.StatusOK
 	if p.Problem != "" {
 		status = http.StatusConflict

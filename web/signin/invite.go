@@ -52,7 +52,7 @@ func (s *pages) askInvite(v *web.Visit, status int, name, problem string) error 
 	}
 	title := "You are invited"
 	if body.Own {
-		title = "Your invitation"
+		title = "Your invite"
 	}
 	return s.Page(v, status, "invite", web.Page{Title: title, Body: body, Problem: problem, Field: "name"})
 }
@@ -188,7 +188,7 @@ func afterInvitation(in store.Invitation) string {
 func deadInvitation(err error) error {
 	switch fault.CodeOf(err) {
 	case fault.NotFound, fault.Unauthenticated:
-		return &web.PageError{Status: http.StatusNotFound, Title: "This invitation is no longer valid", Text: fault.PublicOf(err)}
+		return &web.PageError{Status: http.StatusNotFound, Title: "This invite is no longer valid", Text: fault.PublicOf(err)}
 	}
 	return err
 }

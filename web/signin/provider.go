@@ -123,7 +123,7 @@ func notInvited(c auth.ExternalIdentity, why string) error {
 	if name = web.Shorten(name, 80); name != "" {
 		why = "You signed in as " + name + ". " + why
 	}
-	return &web.PageError{Status: http.StatusForbidden, Title: "You need an invitation", Text: why}
+	return &web.PageError{Status: http.StatusForbidden, Title: "You need an invite", Text: why}
 }
 
 // link adds a way to sign in for the visitor.

@@ -78,7 +78,7 @@ func (s *pages) deletePage(v *web.Visit, m service.View, status int, p web.Page)
 	// A space that cannot be read can still be deleted.
 	body.Remote, err = s.RemoteOf(v, m.ID)
 	body.Unknown = err != nil
-	p.Title, p.Space, p.Current, p.Styles, p.Body = "Delete the space "+m.Name, &m, "space", []string{"activity.css"}, body
+	p.Title, p.Wide, p.Space, p.Current, p.Styles, p.Body = "Delete the space "+m.Name, true, &m, "space", []string{"activity.css"}, body
 	return s.Page(v, status, "spacedelete", p)
 }
 
@@ -96,14 +96,14 @@ func (s *pages) deleteSpace(v *web.Visit) error {
 	case "":
 		return s.See(v, "/spaces?done=deleted")
 	case fault.Conflict:
-		return s.deletePage(v, m, http.StatusConflict, web.Page{Problem: "Nothing was deleted: this is your only space. Make another one first."})
+		return s.deletePage(v, m, http.StatusConflict, web.Page{Problem: "Nothing was deleted: this is your only space. Create another space first."})
 	case fault.NotFound:
 		return web.Gone(err)
 	}
 	return err
 }
 
-// givePage is the form that gives a space to another owner.
+// givePage is the form that transfers a space to another owner.
 type givePage struct {
 	Space   service.View
 	Action  string
@@ -145,7 +145,7 @@ func (s *pages) givePage(v *web.Visit, m service.View, status int, p web.Page) e
 	if body.Remote, err = s.RemoteOf(v, m.ID); err != nil {
 		return err
 	}
-	p.Title, p.Space, p.Current, p.Styles, p.Body = "Give the space "+m.Name+" away", &m, "space", []string{"activity.css"}, body
+	p.Title, p.Wide, p.Space, p.Current, p.Styles, p.Body = "Transfer the space "+m.Name, true, &m, "space", []string{"activity.css"}, body
 	return s.Page(v, status, "spacegive", p)
 }
 
@@ -170,7 +170,7 @@ func (s *pages) giveSpace(v *web.Visit) error {
 	case i < 0:
 		return wrong("that person is no longer a member of this space.", "to")
 	case v.R.PostFormValue("sure") != "1":
-		return wrong("confirm that you want to give it away.", "sure")
+		return wrong("confirm that you want to transfer the space.", "sure")
 	}
 	in := service.GiveSpaceInput{Space: service.SpaceRef{ID: m.ID}, To: service.UserRef{ID: to}}
 	_, err = s.Service.GiveSpace(v.R.Context(), v.Actor(), in)
@@ -179,7 +179,7 @@ func (s *pages) giveSpace(v *web.Visit) error {
 		return s.See(v, "/spaces/"+string(m.ID)+"?done=given")
 	case fault.Conflict:
 		if all, err := s.Spaces(v); err == nil && len(mine(all)) < 2 {
-			return wrong("this is your only space. Make another one first.", "")
+			return wrong("this is your only space. Create another space first.", "")
 		}
 		return wrong(members[i].Name+" already has a space with this name. Rename this one first.", "to")
 	case fault.NotFound:

@@ -227,13 +227,13 @@ func spaceDone() map[string]string {
 		"role":    "The role was changed.",
 		"same":    "No change was needed: the member already has this role.",
 		"removed": "The member was removed.",
-		"revoked": "The invitation was revoked.",
+		"revoked": "The invite was revoked.",
 	}
 }
 
 // givenDone returns the confirmations on the page of a space that the visitor does not own.
 func givenDone() map[string]string {
-	return map[string]string{"given": "The space was given away. You are now an " + string(space.Editor) + "."}
+	return map[string]string{"given": "The space was transferred. You are now an " + string(space.Editor) + "."}
 }
 
 // spacesDone returns the confirmations on the list of spaces.

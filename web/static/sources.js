@@ -80,7 +80,7 @@
     const cancel = box.querySelector('[data-cancel]');
     cancel.onclick = () => stop.abort();
     box.hidden = false;
-    said.textContent = 'Looking at the upstream…';
+    said.textContent = 'Looking at the address…';
     cancel.focus();
     try {
       const res = await fetch(button?.getAttribute('formaction') ?? form.action, {

@@ -287,7 +287,7 @@ func (m *Manager) stageUpstream(ctx context.Context, row syncRow, dir string, fr
 	case out.Counts.Files == 0 && len(known) == 0:
 		return out, fault.New(fault.NotFound, "Upstream has no files that this source takes. Check its settings.")
 	case 2*out.Counts.Deleted > len(known) && !confirm:
-		return out, fault.New(fault.Conflict, "Upstream has %d of the %d files of this source. Confirm the sync to remove the others, or correct the settings.",
+		return out, fault.New(fault.Conflict, "Upstream has %d of the %d files of this source. Confirm the removal of the others, or correct the settings.",
 			len(known)-out.Counts.Deleted, len(known)).In(fieldShrunk)
 	}
 	if dir == "" {

@@ -22,6 +22,9 @@ type Explanation struct {
 // TermScore is what one term of the query adds to a passage's score.
 type TermScore struct {
 	Term string `json:"term"`
+	// Typed is the word of the query from which the term comes. It is empty if the term does
+	// not come from one word.
+	Typed string `json:"typed,omitempty"`
 	// Weight is the term's weight in this query, 1 for a word as it was typed.
 	Weight float64 `json:"weight"`
 	// Rarity is the inverse document frequency, multiplied by 1 or more if the term's
@@ -82,7 +85,11 @@ func (u *Run) ExplainTerms(ctx context.Context, docs []*Candidate) error {
 				err := s.Each(ctx, t.Text, i, func(ps []segment.Posting) {
 					for _, p := range ps {
 						if e := of[uint32(p.Chunk)]; e != nil {
-							e.Terms = append(e.Terms, u.scored.explain(k, t, p.Counts, &chunks[p.Chunk].Length))
+							term := u.scored.explain(k, t, p.Counts, &chunks[p.Chunk].Length)
+							if t.word >= 0 && t.word < len(u.plan.typed) {
+								term.Typed = u.plan.typed[t.word]
+							}
+							e.Terms = append(e.Terms, term)
 						}
 					}
 				})

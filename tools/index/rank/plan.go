@@ -24,6 +24,7 @@ type Term struct {
 // plan is a query translated into terms of the index.
 type plan struct {
 	terms   []Term
+	typed   []string   // the words of the query as typed, by Term.word
 	phrases [][]string // terms that must occur one after another
 	without [][]string // terms that must not occur, alone or one after another
 	// sequence holds the query's words as terms, in order, without stop words and names of
@@ -107,6 +108,7 @@ func (u *Run) makePlan(ctx context.Context, others []string) error {
 	}
 	u.findNames(pieces)
 	for i, pc := range pieces {
+		b.p.typed = append(b.p.typed, pc.raw)
 		if pc.names {
 			if err := b.addText(ctx, pc.raw, nameWeight, i); err != nil {
 				return err

@@ -47,14 +47,14 @@ func roleFlag(fs *pflag.FlagSet) func() (space.Role, error) {
 }
 
 func (c *call) inviteCommand() *cobra.Command {
-	return group("invite", "manage invitations",
-		c.command(&cobra.Command{Use: "create", Args: cobra.NoArgs, Short: "make an invitation link to the server, or to a space"}, func(fs *pflag.FlagSet) runner {
+	return group("invite", "manage invites",
+		c.command(&cobra.Command{Use: "create", Args: cobra.NoArgs, Short: "make an invite to the server, or to a space"}, func(fs *pflag.FlagSet) runner {
 			by := fs.String("user", "", "the `NAME` of the person who invites (default: the first admin)")
 			share := fs.Bool("share", false, "also invite to a space of that person")
 			name := fs.String("space", "", "the space's `NAME` (default: the person's first)")
 			role := roleFlag(fs)
 			isAdmin := fs.Bool("admin", false, "make the invited person an admin")
-			note := fs.String("note", "", "a `TEXT` for the list of invitations, such as the person's name")
+			note := fs.String("note", "", "a `TEXT` for the list of invites, such as the person's name")
 			email := fs.String("email", "", "the `ADDRESS` for sign-in links, if the invited person's sign-in provides none")
 			return func(ctx context.Context, _ []string) error {
 				as, err := role()
@@ -83,7 +83,7 @@ func (c *call) inviteCommand() *cobra.Command {
 				})
 			}
 		}),
-		c.command(&cobra.Command{Use: "list", Args: cobra.NoArgs, Short: "list the open invitations"}, func(*pflag.FlagSet) runner {
+		c.command(&cobra.Command{Use: "list", Args: cobra.NoArgs, Short: "list the open invites"}, func(*pflag.FlagSet) runner {
 			return func(ctx context.Context, _ []string) error {
 				return c.admin(ctx, func(s admin.Service) error {
 					all, err := admin.Do(ctx, s, (*service.Service).ListInvitations, service.None{})
@@ -108,7 +108,7 @@ func (c *call) inviteCommand() *cobra.Command {
 				})
 			}
 		}),
-		act(c, "revoke ID", "revoke an invitation", "revoked", "Revoked %s", (*service.Service).RevokeInvitation, func(id string) service.RevokeInvitationInput {
+		act(c, "revoke ID", "revoke an invite", "revoked", "Revoked %s", (*service.Service).RevokeInvitation, func(id string) service.RevokeInvitationInput {
 			return service.RevokeInvitationInput{ID: id}
 		}),
 	)

@@ -27,20 +27,20 @@ func (c *call) sourceCommand() *cobra.Command {
 					if err != nil {
 						return err
 					}
-					return c.answer(orEmpty(all), func() { table(c.Stdout, "NAME\tBY\tDIRECTORY\tFOR\tFILES\tSTATE\tTITLE", all, sourceRow) })
+					return c.answer(orEmpty(all), func() { table(c.Stdout, "ID\tBY\tDIRECTORY\tFOR\tFILES\tSTATE\tTITLE", all, sourceRow) })
 				})
 			}
 		}),
-		c.command(&cobra.Command{Use: "publish NAME", Args: cobra.ExactArgs(1), Short: "publish a directory of a space as a source, or change the source", Long: `
-Others can then read it under /library/docs/NAME, and search it. Each commit to the
-directory updates the source. NAME is unique on the server. Without --for, everybody on the
+		c.command(&cobra.Command{Use: "publish ID", Args: cobra.ExactArgs(1), Short: "publish a directory of a space as a source, or change the source", Long: `
+Others can then read it under /library/docs/ID, and search it. Each commit to the
+directory updates the source. The ID is unique on the server. Without --for, everybody on the
 server can read the source.`}, func(fs *pflag.FlagSet) runner {
 			user := fs.String("user", "", whoseSpace)
 			of := fs.String("space", "", "the `SPACE` (default: the person's first)")
 			dir := fs.String("dir", "knowledge", "the `DIRECTORY` of the space")
 			text := space.SourceText{}
 			usage := map[string]string{
-				"title":       "the `NAME` that people see",
+				"title":       "the `TITLE` that people see",
 				"description": "a `SENTENCE` that says when an AI should look there",
 				"aliases":     aliasesUsage,
 			}
@@ -81,7 +81,7 @@ server can read the source.`}, func(fs *pflag.FlagSet) runner {
 				})
 			}
 		}),
-		c.command(&cobra.Command{Use: "unpublish NAME", Args: cobra.ExactArgs(1), Short: "unpublish a source, so that nobody can read it"}, func(*pflag.FlagSet) runner {
+		c.command(&cobra.Command{Use: "unpublish ID", Args: cobra.ExactArgs(1), Short: "unpublish a source, so that nobody can read it"}, func(*pflag.FlagSet) runner {
 			return func(ctx context.Context, args []string) error {
 				return c.admin(ctx, func(s admin.Service) error {
 					if _, err := admin.Do(ctx, s, (*service.Service).UnpublishSource, service.UnpublishSourceInput{ID: args[0]}); err != nil {
