@@ -39,6 +39,14 @@ for (const javaScriptEnabled of [true, false]) {
     };
     const button = (name) => page.getByRole('main').getByRole('button', { name, exact: true });
     const heading = (name) => page.getByRole('heading', { level: 1, name }).waitFor();
+    // drop drops the folder on an element, as a file manager does.
+    const drop = async (element) => {
+      await element.scrollIntoViewIfNeeded();
+      const box = await element.boundingBox();
+      const cdp = await page.context().newCDPSession(page);
+      const at = { x: box.x + box.width / 2, y: box.y + 20, data: { items: [], files: [root], dragOperationsMask: 1 } };
+      for (const type of ['dragEnter', 'dragOver', 'drop']) await cdp.send('Input.dispatchDragEvent', { type, ...at });
+    };
     const counts = () => page.getByRole('table').locator('tbody td').allTextContents();
 
     before(async () => {
@@ -104,18 +112,20 @@ for (const javaScriptEnabled of [true, false]) {
 
     test('a dropped folder is imported like a chosen one', { skip: !javaScriptEnabled }, async () => {
       await page.goto(`${space}/bring`);
-      const form = page.locator('form[data-upload]').first();
-      await form.scrollIntoViewIfNeeded();
-      const box = await form.boundingBox();
-      const cdp = await page.context().newCDPSession(page);
-      const at = { x: box.x + box.width / 2, y: box.y + 20, data: { items: [], files: [root], dragOperationsMask: 1 } };
-      for (const type of ['dragEnter', 'dragOver', 'drop']) await cdp.send('Input.dispatchDragEvent', { type, ...at });
+      await drop(page.locator('form[data-upload]').first());
       await page.getByText('my notes: 50 files').waitFor();
       await page.getByLabel('Into the directory').fill('archive');
       await button('Import the folder').click();
       await heading('Imported');
       assert.deepEqual(await counts(), ['50', '0', '0']);
       assert.match(await (await page.request.get(`${space}/raw/archive/my%20notes/projects/page%201.md`)).text(), /^# Page 1\n/);
+    });
+
+    test('a folder that is dropped on a directory is led to the page Import', { skip: !javaScriptEnabled }, async () => {
+      await page.goto(`${space}/files/archive/`);
+      await drop(page.getByRole('table'));
+      await heading('Import');
+      assert.equal(await page.getByLabel('Into the directory').inputValue(), 'archive');
     });
 
     test('after the look, the folder is imported without choosing it again, and the change is undone', { skip: !javaScriptEnabled }, async () => {

@@ -29,7 +29,7 @@ type folderForm struct {
 
 func (s *pages) folderForm(v *web.Visit) folderForm {
 	return folderForm{
-		Dir: web.Shorten(v.R.PostFormValue("dir"), space.MaxPathBytes), Replace: v.R.PostFormValue("replace") == "1",
+		Dir: web.Shorten(v.R.FormValue("dir"), space.MaxPathBytes), Replace: v.R.PostFormValue("replace") == "1",
 		MaxFiles: s.Editing.MaxFiles, MaxBytes: s.Editing.MaxChange, FileText: bytesize.Text(s.Editing.MaxFile), FolderText: bytesize.Text(s.Editing.MaxChange),
 	}
 }

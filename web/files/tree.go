@@ -65,6 +65,7 @@ type treePage struct {
 	Rename, Delete                             string // of a directory below the root; "" for readers
 	Done                                       done
 	Zone                                       string // the address to which dropped files are uploaded; "" for readers
+	Folders                                    string // the address of the page that imports folders, for this directory
 }
 
 type treeRow struct {
@@ -100,7 +101,8 @@ func (s *pages) showTree(v *web.Visit, l web.Location) error {
 		body.Publish = base + "/publish?" + web.URLQuery("dir", string(l.Path))
 	}
 	if body.Write {
-		body.Zone = base + "/upload?" + web.URLQuery("dir", string(l.Path))
+		into := web.URLQuery("dir", string(l.Path))
+		body.Zone, body.Folders = base+"/upload?"+into, base+"/bring?"+into+"#folders"
 	}
 	if l.Path != "" {
 		body.New += "?dir=" + url.QueryEscape(string(l.Path))

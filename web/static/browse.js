@@ -83,6 +83,8 @@
       e.preventDefault();
       depth = 0;
       if (!e.dataTransfer.files.length) { show(false); return; }
+      // The page Import takes folders, with their subfolders.
+      if ([...e.dataTransfer.items].some((i) => i.webkitGetAsEntry?.()?.isDirectory)) { location.assign(zone.dataset.folders); return; }
       zone.elements.files.files = e.dataTransfer.files;
       zone.querySelector('.ready').hidden = true;
       zone.querySelector('.busy').hidden = false;
