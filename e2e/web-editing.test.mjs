@@ -118,7 +118,7 @@ for (const javaScriptEnabled of [true, false]) {
       // And again, before it is saved.
       await ai("sed -i 's/550 g flour/575 g of flour/' knowledge/cooking/bread.md");
       await button('Save').click();
-      await page.getByRole('alert').getByText('in a place that you changed too').waitFor();
+      await page.getByRole('alert').getByText('somebody else changed the same lines').waitFor();
       expectError(409);
       await look('conflict-marked');
       const value = await text();
@@ -127,7 +127,7 @@ for (const javaScriptEnabled of [true, false]) {
       await page.getByRole('alert').getByText('still has marks').waitFor();
       expectError(422);
       await look('conflict-marks-left');
-      if (javaScriptEnabled) await button('Keep mine').click();
+      if (javaScriptEnabled) await button('Keep yours').click();
       else await type(value.split('\n').filter((l) => !/^(▼▼▼|■■■|▲▲▲)/.test(l) && !l.includes('575 g')).join('\n'));
       await button('Save').click();
       await page.waitForURL((u) => u.pathname.endsWith('/files/knowledge/cooking/bread.md'));

@@ -36,7 +36,7 @@ class Decide extends WidgetType {
     div.className = 'cm-decide';
     div.setAttribute('role', 'group');
     div.setAttribute('aria-label', `Place ${this.index + 1} that both changed`);
-    for (const [name, mine, theirs] of [['Keep mine', true, false], ['Keep theirs', false, true], ['Keep both', true, true]]) {
+    for (const [name, mine, theirs] of [['Keep yours', true, false], ['Keep theirs', false, true], ['Keep both', true, true]]) {
       const button = document.createElement('button');
       button.type = 'button';
       button.textContent = name;

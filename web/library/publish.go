@@ -1,6 +1,7 @@
 package library
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -124,7 +125,7 @@ func (s *pages) publishPage(v *web.Visit, m service.View, all []space.Source, fo
 			return err
 		}
 		if p.Total == 0 && changes == "" {
-			return fault.New(fault.Invalid, "There are no files in %s.", dirName(string(p.Dir)))
+			return fault.New(fault.Invalid, "There are no files in %s. Choose another directory.", dirName(string(p.Dir)))
 		}
 		body.Preview = previewOf(p)
 		body.Form.Dir = string(p.Dir)
@@ -137,7 +138,14 @@ func (s *pages) publishPage(v *web.Visit, m service.View, all []space.Source, fo
 			return err
 		}
 	}
-	pg := web.Page{Title: "Publishing", Label: m.Name, Wide: true, Current: "space", Space: &m, Styles: []string{"files.css", "publishing.css"}, Body: body}
+	title := "Publishing"
+	switch {
+	case changes != "":
+		title = "Change " + web.Shorten(cmp.Or(form.Title, changes), 80)
+	case preview:
+		title = "Publish " + dirName(body.Form.Dir)
+	}
+	pg := web.Page{Title: title, Label: m.Name, Wide: true, Current: "space", Space: &m, Styles: []string{"files.css", "publishing.css"}, Body: body}
 	status := http.StatusOK
 	if problem != nil {
 		status, pg.Problem = http.StatusBadRequest, fault.PublicOf(problem)
