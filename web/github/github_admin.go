@@ -57,7 +57,7 @@ func (s *pages) appForm(v *web.Visit, status int, body appPage, problem, field s
 	if body.Made {
 		title = "The GitHub App of this server"
 	}
-	return s.Page(v, status, "githubapp", web.Page{Title: title, Wide: true, Current: "/admin", Styles: []string{"admin.css", "github.css"}, Script: true, Body: body, Problem: problem, Field: field})
+	return s.Page(v, status, "githubapp", web.Page{Title: title, Current: "/admin", Styles: []string{"admin.css", "github.css"}, Script: true, Body: body, Problem: problem, Field: field})
 }
 
 // login matches the names of people and organisations at GitHub.

@@ -146,7 +146,7 @@ func (s *pages) showPick(v *web.Visit, status int, m service.View, kept githubFl
 	if len(f.Installations) == 0 {
 		title = "Install the GitHub App first"
 	}
-	return s.Page(v, status, "githubpick", web.Page{Title: title, Label: m.Name, Wide: true, Space: &m, Current: "github", Styles: []string{"github.css"}, Body: body, Problem: problem, Field: field})
+	return s.Page(v, status, "githubpick", web.Page{Title: title, Label: m.Name, Space: &m, Current: "github", Styles: []string{"github.css"}, Body: body, Problem: problem, Field: field})
 }
 
 // linkRepository handles POST /spaces/{id}/github/pick. It accepts one id from the list

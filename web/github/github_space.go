@@ -63,7 +63,7 @@ func (s *pages) githubState(v *web.Visit, m service.View, status int, problem st
 	}
 	body.Push.Told = s.Webhooks // also before the space is connected
 	return s.Page(v, status, "github", web.Page{
-		Title: githubTitle(body), Label: m.Name, Wide: true, Space: &m, Current: "github", Styles: []string{"github.css"}, Body: body, Problem: problem,
+		Title: githubTitle(body), Label: m.Name, Space: &m, Current: "github", Styles: []string{"github.css"}, Body: body, Problem: problem,
 		Done: web.DoneIn(v, githubDone(body)),
 	})
 }

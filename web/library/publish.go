@@ -145,7 +145,7 @@ func (s *pages) publishPage(v *web.Visit, m service.View, all []space.Source, fo
 	case preview:
 		title = "Publish " + dirName(body.Form.Dir)
 	}
-	pg := web.Page{Title: title, Label: m.Name, Wide: true, Current: "space", Space: &m, Styles: []string{"files.css", "publishing.css"}, Body: body}
+	pg := web.Page{Title: title, Label: m.Name, Current: "space", Space: &m, Styles: []string{"files.css", "publishing.css"}, Body: body}
 	status := http.StatusOK
 	if problem != nil {
 		status, pg.Problem = http.StatusBadRequest, fault.PublicOf(problem)

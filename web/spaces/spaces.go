@@ -70,7 +70,7 @@ func (s *pages) showSpace(v *web.Visit) error {
 // settings answers with a page of a space's settings.
 func (s *pages) settings(v *web.Visit, name, title string, body spacePage, done map[string]string) error {
 	m := body.Space
-	return s.Page(v, http.StatusOK, name, web.Page{Title: title, Label: m.Name, Wide: true, Current: "space", Space: &m, Styles: []string{"activity.css"}, Body: body, Done: web.DoneIn(v, done)})
+	return s.Page(v, http.StatusOK, name, web.Page{Title: title, Label: m.Name, Current: "space", Space: &m, Styles: []string{"activity.css"}, Body: body, Done: web.DoneIn(v, done)})
 }
 
 // visited returns the body of a page of the settings of the space in the path.
