@@ -15,7 +15,7 @@ func TestChoosingADirectoryToPublish(t *testing.T) {
 	lacks(t, "the directories", form, "hidden", `id="dir-path"`)
 	a := s.as(s.ada).get(s.in("publish") + "?dir=nowhere")
 	want(t, "a directory without files", a, http.StatusBadRequest)
-	contains(t, "a directory without files", a.body, `href="#dir"`, `<select id="dir" name="dir" aria-describedby="problem dir-hint" aria-invalid="true">`)
+	contains(t, "a directory without files", a.body, `href="#dir"`, `<option value="nowhere" selected>`, `<select id="dir" name="dir" aria-describedby="problem dir-hint" aria-invalid="true">`)
 }
 
 // If a space has too many directories for a list, those near the top are in the list, and the owner can

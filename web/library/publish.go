@@ -137,6 +137,10 @@ func (s *pages) publishPage(v *web.Visit, m service.View, all []space.Source, fo
 		if body.Dirs, body.Unlisted, err = directoriesOf(v, m, form.Dir); err != nil {
 			return err
 		}
+		// After an error, the choice stays as it was.
+		if problem != nil && !slices.ContainsFunc(body.Dirs, func(d dirChoice) bool { return d.Selected }) {
+			body.Dirs = slices.Insert(body.Dirs, 0, dirChoice{form.Dir, dirName(web.ShownPath(form.Dir, 120)), true})
+		}
 	}
 	title := "Publishing"
 	switch {
