@@ -70,6 +70,8 @@ func (s *Site) Work(v *Visit, do Handler) error {
 	kept := &keptPage{header: http.Header{}}
 	inner := *v
 	inner.W, inner.R = kept, v.R.WithContext(ctx)
+	inner.R.Header = v.R.Header.Clone()
+	inner.R.Header.Del("Accept-Encoding") // the page is text in an event
 	if err := do(&inner); err != nil {
 		s.Fail(&inner, err)
 	}

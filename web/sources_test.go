@@ -163,7 +163,10 @@ func TestADryRunOnThePage(t *testing.T) {
 func TestAFormThatTakesAWhile(t *testing.T) {
 	f := newFollowed(t)
 	f.sync()
-	a := f.as(f.ada).send(handbook+"/dry-run", nil, func(r *http.Request) { r.Header.Set("Accept", "text/event-stream") })
+	a := f.as(f.ada).send(handbook+"/dry-run", nil, func(r *http.Request) {
+		r.Header.Set("Accept", "text/event-stream")
+		r.Header.Set("Accept-Encoding", "gzip")
+	})
 	if a.Header.Get("Content-Type") != "text/event-stream" {
 		t.Error(a.Header)
 	}
