@@ -71,7 +71,7 @@ func (s *Site) Work(v *Visit, do Handler) error {
 	inner := *v
 	inner.W, inner.R = kept, v.R.WithContext(ctx)
 	inner.R.Header = v.R.Header.Clone()
-	inner.R.Header.Del("Accept-Encoding") // the page is text in an event
+	inner.R.Header.Del("Accept-Encoding") // the page is part of a stream
 	if err := do(&inner); err != nil {
 		s.Fail(&inner, err)
 	}
