@@ -71,8 +71,8 @@ for (const javaScriptEnabled of [true, false]) {
         await page.getByText('my notes: 50 files').waitFor();
         await look('chosen');
       }
-      await button('Show what it would do').first().click();
-      await heading('What the import would do');
+      await button('Preview the import').first().click();
+      await heading('Preview of the import');
       assert.deepEqual(await counts(), ['50', '0', '0']);
       await look('preview');
       await page.getByRole('link', { name: 'Go back' }).click();
@@ -132,8 +132,8 @@ for (const javaScriptEnabled of [true, false]) {
       await page.goto(`${space}/bring`);
       await page.getByLabel('Folder on this device').setInputFiles(root);
       await page.getByLabel('Into the directory').fill('again');
-      await button('Show what it would do').first().click();
-      await heading('What the import would do');
+      await button('Preview the import').first().click();
+      await heading('Preview of the import');
       await button('Import the folder').click();
       await heading('Imported');
       await page.getByRole('button', { name: 'Undo', exact: true }).click();

@@ -67,7 +67,7 @@ func (s *pages) imported(v *web.Visit, m service.View, body exportPage) error {
 	title := "Imported"
 	switch {
 	case body.Done.DryRun:
-		title = "What the import would do"
+		title = "Preview of the import"
 	case body.Done.Commit != "":
 		body.Commit = web.SpacePath(m.ID, "commits/"+string(body.Done.Commit))
 	}
