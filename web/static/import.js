@@ -136,7 +136,7 @@
         return;
       }
       busy(false);
-      if (!main.querySelector('form[data-upload], [data-back]')) { // an error page; the form stays
+      if (request.status >= 400 && !main.querySelector('form[data-upload]')) { // an error page; the form stays
         bar.hidden = true;
         said.textContent = main.querySelector('.lead')?.textContent ?? 'Nothing was imported. Try again.';
         return;
