@@ -27,8 +27,8 @@ func TestActivityShowsWhoDidWhat(t *testing.T) {
 	want(t, "activity", res, http.StatusOK)
 	checkPage(t, "activity", res)
 	for _, s := range []string{
-		`<li id="c-` + string(c.ID) + `">`, "Note the plan", "claude-code</bdi></strong> with <code>bash</code> for <bdi>Ada</bdi>", "and 2 more",
-		`href="/spaces/` + string(a.space.ID) + `/commits/` + string(c.ID) + `"`, `/files/d.md"`, "cursor</bdi>", `>deleted</span>`, "Satchel (satchel)",
+		`<li id="c-` + string(c.ID) + `">`, "Note the plan", "claude-code</bdi></strong> for <bdi>Ada</bdi> with <code>bash</code>", "and 2 more",
+		`href="/spaces/` + string(a.space.ID) + `/commits/` + string(c.ID) + `"`, `/files/d.md"`, "cursor</bdi>", `>deleted</span>`,
 		`data-live="/spaces/` + string(a.space.ID) + `/events?since=` + string(a.head()) + `"`,
 	} {
 		if !strings.Contains(res.body, s) {
@@ -56,8 +56,8 @@ func TestActivityShowsWhoDidWhat(t *testing.T) {
 	for _, tt := range []struct{ name, query, has, lacks string }{
 		{"by client", "client=cursor", "deleted", "Note the plan"},
 		{"by tool", "tool=satchel", "Start the space", "Note the plan"},
-		{"since", "since=" + since, "cursor</bdi></strong> with", "Note the plan"},
-		{"until", "until=" + since, "Note the plan", "cursor</bdi></strong> with"},
+		{"since", "since=" + since, "cursor</bdi></strong> for", "Note the plan"},
+		{"until", "until=" + since, "Note the plan", "cursor</bdi></strong> for"},
 		{"nothing", "client=nobody", "Nothing matches", "Note the plan"},
 		{"after one", "after=" + string(c.ID), "Start the space", "Note the plan"},
 		{"what is no time", "since=yesterday", "is not a time", "Internal"},

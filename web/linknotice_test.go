@@ -24,7 +24,7 @@ func (w *world) by(method string, u store.User) *browser {
 	return b
 }
 
-const noticed = "Somebody else made"
+const noticed = "to your account was made, not by you"
 
 // For 30 days, a person sees that somebody else made or used a link to their account.
 // Their account page lists it longer.
@@ -58,7 +58,7 @@ func TestAPersonSeesLinksThatOthersMade(t *testing.T) {
 		t.Error("one of the command line is not told of")
 	}
 	w.pass(time.Hour)
-	if a := bob.get("/"); !strings.Contains(a.body, "it expired unused") {
+	if a := bob.get("/"); !strings.Contains(a.body, "expired unused") {
 		t.Error("it does not tell that it is over")
 	}
 	w.pass(30 * 24 * time.Hour)

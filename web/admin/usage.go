@@ -61,7 +61,7 @@ func measures() []measure {
 		{"calls", "Calls", func(a usage.Amounts) int64 { return a.Calls }, count},
 		{"searches", "Searches", func(a usage.Amounts) int64 { return a.Searches }, count},
 		{"bash", "Bash time", func(a usage.Amounts) int64 { return a.BashMS }, func(ms int64) string {
-			return (time.Duration(ms) * time.Millisecond).Round(time.Second / 10).String()
+			return fmt.Sprintf("%.1f s", float64(ms)/1000)
 		}},
 		{"tokens", "Estimated tokens", func(a usage.Amounts) int64 { return a.Tokens }, count},
 	}

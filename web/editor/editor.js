@@ -38,7 +38,7 @@ const look = EditorView.theme({
   '.cm-searchMatch': { background: 'var(--found)' },
   '.cm-selectionMatch': { background: 'var(--hover)' },
   '.cm-yours': { background: 'var(--plus)' },
-  '.cm-theirs': { background: 'var(--minus)' },
+  '.cm-theirs': { background: 'var(--found)' },
   '.cm-mark': { color: 'var(--soft)', fontStyle: 'italic' },
   '.cm-decide': { display: 'flex', flexWrap: 'wrap', gap: 'var(--s2)', padding: 'var(--s2) var(--s4)', font: 'var(--t-sm) system-ui, sans-serif' },
   '.cm-decide button': { minHeight: '32px', padding: '0 var(--s3)', border: '1px solid var(--button)', borderRadius: 'var(--r)', background: 'var(--sheet)', color: 'var(--ink)', font: 'inherit', cursor: 'pointer' },

@@ -88,7 +88,8 @@ type historyDay struct {
 
 type commitRow struct {
 	URL, ID, Subject string
-	Author, By       string // the person, and the client or tool
+	Author, By       string // the person, and how they made the change
+	Client           string // the client that made it for them; empty for a person
 	Time             time.Time
 	Clock            web.TimeForm // the format of the time of day
 	Tell             string       // the id if the time alone does not identify the commit; usually ""
@@ -252,7 +253,7 @@ func distinguish(rows []commitRow) {
 func rowOf(base string, c space.Commit) commitRow {
 	return commitRow{
 		URL: base + "/commits/" + string(c.ID), ID: c.ID.Short(), Subject: web.SubjectOf(c.Message),
-		Author: authorOf(c), By: madeBy(c), Time: c.Time, Clock: web.TimeClock,
+		Author: authorOf(c), By: madeBy(c), Client: clientOf(c), Time: c.Time, Clock: web.TimeClock,
 	}
 }
 
@@ -263,9 +264,17 @@ func authorOf(c space.Commit) string {
 	return "somebody"
 }
 
-// madeBy returns the tool or client that created a commit, or "" if it is unknown.
+// clientOf returns the client that created a commit, or "" if a person did.
+func clientOf(c space.Commit) string {
+	if space.IsWebTool(c.Tool) || c.ClaimedTool != "" || c.Tool == "sync" {
+		return ""
+	}
+	return web.Shorten(c.Client, 60)
+}
+
+// madeBy says how a person created a commit, or returns "" if that is unknown or a client did.
 func madeBy(c space.Commit) string {
-	client, tool := web.Shorten(c.Client, 60), web.Shorten(c.Tool, 40)
+	client, tool := clientOf(c), web.Shorten(c.Tool, 40)
 	switch {
 	case space.IsWebTool(c.Tool):
 		return web.OnPages
@@ -273,9 +282,7 @@ func madeBy(c space.Commit) string {
 		return "by git"
 	case c.Tool == "sync":
 		return "from the connected repository"
-	case client != "":
-		return "with " + client
-	case tool != "":
+	case client == "" && tool != "":
 		return "by " + tool
 	}
 	return ""

@@ -143,7 +143,7 @@ func (s *Source) byDocument(best []chunkMatch, cover *coverage, lead float64, ex
 		}
 		f.rescore("other passages of the page", f.Score+others)
 		f.rescore("the beginning of the page", f.Score+leading[i])
-		f.rescore("the share of the query that the best passage has", f.Score*(1+coverWeight*cover.of(f.terms)))
+		f.rescore("how many words of the query one passage has", f.Score*(1+coverWeight*cover.of(f.terms)))
 	}
 	return order
 }
