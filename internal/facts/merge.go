@@ -44,7 +44,7 @@ func Under(p string) bool { return strings.HasPrefix(p, Dir+"/") }
 func Hidden(p string) bool { return strings.HasPrefix(path.Base(p), ".") }
 
 // Misplaced is the problem of a file under Dir that is not at the path of a fact.
-const Misplaced = "The file is in the wrong place: a fact belongs at memory/<type>/<key>.md."
+const Misplaced = "A fact belongs at memory/<type>/<key>.md."
 
 // name matches the valid names of types and keys.
 var name = regexp.MustCompile(`^[\p{L}\p{N}][\p{L}\p{M}\p{N}._-]*$`)
