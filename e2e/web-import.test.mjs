@@ -114,6 +114,7 @@ for (const javaScriptEnabled of [true, false]) {
       await page.goto(`${space}/bring`);
       await drop(page.locator('form[data-upload]').first());
       await page.getByText('my notes: 50 files').waitFor();
+      await page.getByText('More settings').first().click();
       await page.getByLabel('Into the directory').fill('archive');
       await button('Import the folder').click();
       await heading('Imported');
@@ -131,6 +132,7 @@ for (const javaScriptEnabled of [true, false]) {
     test('after the look, the folder is imported without choosing it again, and the change is undone', { skip: !javaScriptEnabled }, async () => {
       await page.goto(`${space}/bring`);
       await page.getByLabel('Folder on this device').setInputFiles(root);
+      await page.getByText('More settings').first().click();
       await page.getByLabel('Into the directory').fill('again');
       await button('Preview the import').first().click();
       await heading('Preview of the import');
@@ -144,6 +146,7 @@ for (const javaScriptEnabled of [true, false]) {
     test('a wrong directory keeps the chosen folder', { skip: !javaScriptEnabled }, async () => {
       await page.goto(`${space}/bring`);
       await page.getByLabel('Folder on this device').setInputFiles(root);
+      await page.getByText('More settings').first().click();
       await page.getByLabel('Into the directory').fill('../elsewhere');
       await button('Import the folder').click();
       await page.getByRole('alert').waitFor();

@@ -115,9 +115,6 @@ ln -s ../diary.md knowledge/team/leak.md; ln -s deploy.md knowledge/team/release
     await bob.getByRole('link', { name: 'deploy.md', exact: true }).click();
     await bob.getByText('Call the zeppelin captain').waitFor();
     await judge(bob, 'library-page');
-    await bob.goto('/library');
-    await button(bob, 'Update now How we work').click();
-    await heading(bob, 'Sources');
   });
 
   test("another's client finds it, reads it and greps it", async () => {
