@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"golang.org/x/text/unicode/norm"
 
 	"satchel/gitstore/commits"
 	"satchel/gitstore/packfile"
@@ -139,7 +139,7 @@ func (r *repo) apply(ctx context.Context, p *plan, m space.Meta) (space.Commit, 
 	}
 	r.totals = &next
 	c.Files, c.Rejected, c.Warnings, c.Conflicts, c.Changed = files, p.refused, p.warnings(), p.conflicts, true
-	r.noteCase(files)
+	c.Warnings = append(c.Warnings, r.twins(files)...)
 	return c, nil
 }
 
@@ -352,17 +352,22 @@ func (r *repo) countTotals(ctx context.Context, tree packfile.Hash) (t totals, e
 	return l.totals, err
 }
 
-// noteCase logs new files whose names differ from a neighbour's only in case. The space
-// keeps them, but a Mac or a Windows machine checks out only one.
-func (r *repo) noteCase(files []space.FileChange) {
-	added := map[string][]string{} // by directory
+// twins logs and returns a warning for each new file whose name differs from a neighbour's
+// only in case or in Unicode form. The space keeps both files, but a Mac or a Windows machine
+// checks out only one.
+func (r *repo) twins(files []space.FileChange) (out []space.Warning) {
+	type place struct{ dir, folded string }
+	added := map[place][]string{} // names
+	var dirs []string             // of new files
 	for _, f := range files {
 		if f.Status == space.Added {
 			dir, name := path.Split(string(f.Path))
-			added[dir] = append(added[dir], name)
+			p := place{dir, foldName(name)}
+			added[p], dirs = append(added[p], name), append(dirs, dir)
 		}
 	}
-	for dir, names := range added {
+	slices.Sort(dirs)
+	for _, dir := range slices.Compact(dirs) {
 		at, err := r.trees().Lookup(r.head.Load().tree, strings.TrimSuffix(dir, "/"))
 		if err != nil || !at.HasDir() {
 			continue
@@ -371,17 +376,17 @@ func (r *repo) noteCase(files []space.FileChange) {
 		if err != nil {
 			continue
 		}
-		folded := make(map[string][]string, len(es))
 		for _, e := range es {
-			low := strings.ToLower(e.Name)
-			folded[low] = append(folded[low], e.Name)
-		}
-		for _, name := range names {
-			for _, other := range folded[strings.ToLower(name)] {
-				if other != name {
-					r.logger().Warn("Two names differ in case alone.", "dir", filepath.ToSlash(dir), "a", other, "b", name)
+			for _, name := range added[place{dir, foldName(e.Name)}] {
+				if e.Name != name {
+					r.logger().Warn("Two names differ only in case or Unicode form.", "dir", dir, "a", e.Name, "b", name)
+					out = append(out, space.Warning{Path: dir + name, Why: fmt.Sprintf("Beside it is %q. A Mac or a Windows computer takes the two names for one, and keeps only one of the files. Rename one.", e.Name)})
 				}
 			}
 		}
 	}
+	return out
 }
+
+// foldName returns what names that some file systems cannot tell apart have in common.
+func foldName(name string) string { return strings.ToLower(norm.NFC.String(name)) }

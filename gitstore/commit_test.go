@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -370,5 +371,20 @@ func TestUnknownSpaces(t *testing.T) {
 	}
 	if _, err := Open(Options{Dir: s.o.Dir}); fault.CodeOf(err) != fault.Conflict {
 		t.Errorf("a second store on the directory: %v", err)
+	}
+}
+
+// A new file is saved with a warning if some file systems cannot tell its name from another's.
+func TestTwinsOnOtherFileSystems(t *testing.T) {
+	s := newStore(t)
+	id := newSpace(t, s, map[string]string{"d/Caf\u00e9.md": "1", "e/x.md": "2"})
+	c := commit(t, s, id, writes(map[string]string{"d/cafe\u0301.md": "3", "d/x.md": "4", "e/a.md": "5", "e/A.md": "6", "E.md": "7"}))
+	var warned []string
+	for _, w := range c.Warnings {
+		warned = append(warned, w.Path)
+	}
+	slices.Sort(warned)
+	if want := []string{"d/cafe\u0301.md", "e/A.md", "e/a.md"}; !slices.Equal(warned, want) {
+		t.Errorf("%q", warned)
 	}
 }

@@ -238,7 +238,7 @@ func (r *repo) recordMerge(ctx context.Context, head, theirs *headState, x *merg
 	}
 	r.totals = &next
 	c.Files, c.Rejected, c.Conflicts, c.Changed = x.files, x.notes, x.Conflicts, true
-	r.noteCase(x.files)
+	c.Warnings = r.twins(x.files)
 	return Integration{How: Merged, Head: c.ID, Commit: c, Replaced: x.Replaced}, nil
 }
 
@@ -308,7 +308,7 @@ func (r *repo) moveTo(ctx context.Context, how How, head, theirs *headState, w w
 	r.head.Store(theirs)
 	c := r.proven(raw, theirs.id)
 	c.Files, c.Rejected, c.Changed = w.files, w.notes, true
-	r.noteCase(w.files)
+	c.Warnings = r.twins(w.files)
 	return Integration{How: how, Head: c.ID, Commit: c}, nil
 }
 
