@@ -47,12 +47,11 @@ func (s *Service) ImportFolder(ctx context.Context, a Actor, in ImportFolderInpu
 	if err != nil {
 		return ImportedMemory{}, err
 	}
-	select {
-	case s.exportSlots <- struct{}{}:
-		defer func() { <-s.exportSlots }()
-	case <-ctx.Done():
-		return ImportedMemory{}, fault.Wrap(ctx.Err(), fault.Canceled, "Interrupted.")
+	end, err := s.importSlot(ctx, a.user)
+	if err != nil {
+		return ImportedMemory{}, err
 	}
+	defer end()
 	return onNewest(func() (ImportedMemory, error) { return v.importFolder(ctx, a, in, files, hidden) })
 }
 
@@ -119,29 +118,14 @@ func (v View) importFolder(ctx context.Context, a Actor, in ImportFolderInput, f
 			return out, err
 		}
 	}
-	refused := map[string]bool{}
+	var c space.Commit
 	if len(plan.changes) > 0 && !in.DryRun {
-		c, err := v.s.WriteFiles(ctx, a, WriteFilesInput{Space: in.Space, Changes: plan.changes, Partial: true, Message: in.message()})
+		c, err = v.s.WriteFiles(ctx, a, WriteFilesInput{Space: in.Space, Changes: plan.changes, Partial: true, Message: in.message()})
 		if err != nil {
 			return ImportedMemory{}, err
 		}
-		if c.Changed {
-			out.Commit, out.Warning = c.ID, c.Warnings
-		}
-		for _, r := range c.Rejected {
-			if r.Path == space.CommentPath { // the files are saved
-				out.Warning = append(out.Warning, space.Warning{Path: r.Path, Why: r.Why})
-				continue
-			}
-			refused[r.Path] = true
-			out.skip(r.Path, r.Why)
-		}
 	}
-	for _, c := range plan.changes {
-		if !refused[c.Path] {
-			plan.items[c.Path].count(c.Path)
-		}
-	}
+	plan.report(c, &out)
 	return out, nil
 }
 

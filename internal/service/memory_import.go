@@ -56,9 +56,10 @@ type ImportedItem struct {
 }
 
 const (
-	maxFirst         = 10  // items of a kind in a result
-	maxSkipped       = 100 // skipped parts in a result
-	maxExportsAtOnce = 2
+	maxFirst          = 10  // items of a kind in a result
+	maxSkipped        = 100 // skipped parts in a result
+	maxExportsAtOnce  = 2   // of all users
+	maxImportsWaiting = 4   // of one user
 )
 
 // ImportMemory imports an export of another program in one commit. Pages and facts that an
@@ -73,12 +74,11 @@ func (s *Service) ImportMemory(ctx context.Context, a Actor, in ImportMemoryInpu
 	if err != nil {
 		return ImportedMemory{}, err
 	}
-	select {
-	case s.exportSlots <- struct{}{}:
-		defer func() { <-s.exportSlots }()
-	case <-ctx.Done():
-		return ImportedMemory{}, fault.Wrap(ctx.Err(), fault.Canceled, "Interrupted.")
+	end, err := s.importSlot(ctx, a.user)
+	if err != nil {
+		return ImportedMemory{}, err
 	}
+	defer end()
 	b, err := readExport(ctx, s.o.Imports.Dir, in)
 	if ctx.Err() != nil {
 		return ImportedMemory{}, fault.Wrap(ctx.Err(), fault.Canceled, "Interrupted.")
@@ -87,6 +87,25 @@ func (s *Service) ImportMemory(ctx context.Context, a Actor, in ImportMemoryInpu
 		return ImportedMemory{}, err
 	}
 	return onNewest(func() (ImportedMemory, error) { return v.importMemory(ctx, who, in, b) })
+}
+
+// importSlot waits until an import of the user may run. The caller must call end after the
+// import. Each import holds all of its files in memory, so few run at once, and only one of
+// each user, so that one user's imports do not delay other users.
+func (s *Service) importSlot(ctx context.Context, id space.UserID) (end func(), err error) {
+	leave, err := s.userImports.take(ctx, id)
+	if err == nil {
+		select {
+		case s.exportSlots <- struct{}{}:
+			return func() { <-s.exportSlots; leave() }, nil
+		case <-ctx.Done():
+			leave()
+		}
+	}
+	if ctx.Err() != nil {
+		err = fault.Wrap(ctx.Err(), fault.Canceled, "Interrupted.")
+	}
+	return nil, err
 }
 
 // readExport reads a stream through a temporary file in dir, because the directory of a zip
@@ -154,27 +173,37 @@ func (v View) importMemory(ctx context.Context, who Actor, in ImportMemoryInput,
 	if err := v.planFacts(ctx, at, b, &plan, &out); err != nil {
 		return out, err
 	}
-	refused := map[string]bool{}
+	var c space.Commit
 	if len(plan.changes) > 0 && !in.DryRun {
 		meta := who.commitMeta(ToolImport, "Import "+oneLine(path.Base(in.Name)))
-		c, err := v.s.git.Commit(ctx, v.ID, space.ChangeSet{Changes: plan.changes, Policy: space.RefuseStale}, meta)
+		c, err = v.s.git.Commit(ctx, v.ID, space.ChangeSet{Changes: plan.changes, Policy: space.RefuseStale}, meta)
 		if err != nil {
 			return ImportedMemory{}, err
 		}
-		if c.Changed {
-			out.Commit, out.Warning = c.ID, c.Warnings
-		}
-		for _, r := range c.Rejected {
-			refused[r.Path] = true
-			out.skip(r.Path, r.Why)
-		}
 	}
-	for _, c := range plan.changes {
-		if !refused[c.Path] {
-			plan.items[c.Path].count(c.Path)
-		}
-	}
+	plan.report(c, &out)
 	return out, nil
+}
+
+// report adds the result of the plan's commit to out. c is zero if nothing was committed.
+func (p *importPlan) report(c space.Commit, out *ImportedMemory) {
+	if c.Changed {
+		out.Commit, out.Warning = c.ID, append(out.Warning, c.Warnings...)
+	}
+	refused := map[string]bool{}
+	for _, r := range c.Rejected {
+		if r.Path == space.CommentPath { // the files are saved
+			out.Warning = append(out.Warning, space.Warning{Path: r.Path, Why: r.Why})
+			continue
+		}
+		refused[r.Path] = true
+		out.skip(r.Path, r.Why)
+	}
+	for _, c := range p.changes {
+		if !refused[c.Path] {
+			p.items[c.Path].count(c.Path)
+		}
+	}
 }
 
 func (i plannedItem) count(at string) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 
 	"satchel/auth/store"
@@ -139,6 +140,19 @@ func TestImportMemoryLeavesSecretsOut(t *testing.T) {
 	}
 }
 
+// If the name of an export looks like a secret, the commit has no comment. All parts are
+// imported, and the comment is no part.
+func TestImportMemoryOfASecretName(t *testing.T) {
+	w := screened(t)
+	if _, _, err := w.Accounts.CreateUser(t.Context(), store.Actor{Via: "test"}, store.NewUser{Name: "ann", Space: w.Space}); err != nil {
+		t.Fatal(err)
+	}
+	out, err := w.ImportMemory(t.Context(), service.Operator(), service.ImportMemoryInput{Space: service.SpaceRef{ID: w.Space}, Name: "hunter2.txt", Stream: strings.NewReader("Drinks tea\n")})
+	if err != nil || out.Facts.Added != 1 || len(out.Skipped) != 0 || len(out.Warning) != 1 || out.Warning[0].Path != space.CommentPath {
+		t.Errorf("%+v, %v", out, err)
+	}
+}
+
 // BenchmarkImportMemory imports 1,000 conversations of 20 messages, 18 MB.
 func BenchmarkImportMemory(b *testing.B) {
 	answer := strings.Repeat("A sentence of an answer. ", 36)
@@ -161,4 +175,24 @@ func BenchmarkImportMemory(b *testing.B) {
 			b.Fatalf("%+v, %v", out, err)
 		}
 	}
+}
+
+// The imports of one user wait for each other, and not for those of other users.
+func TestImportsOfOneUserDoNotDelayOthers(t *testing.T) {
+	w := servicetest.New(t, memoryDay)
+	var mine sync.WaitGroup
+	defer mine.Wait()
+	refused := make(chan error, 6)
+	for range cap(refused) { // the first reads, four wait, and one is refused
+		r, pipe := io.Pipe()
+		defer pipe.Close()
+		mine.Go(func() {
+			_, err := w.ImportMemory(t.Context(), service.Person(w.Owner), service.ImportMemoryInput{Space: service.SpaceRef{ID: w.Space}, Name: "data.zip", Stream: r})
+			refused <- err
+		})
+	}
+	if err := <-refused; fault.CodeOf(err) != fault.Limited {
+		t.Fatal(err)
+	}
+	importMemory(t, w, "data.zip", claudeExport(t, 1, "An answer", "Has a dog"), false) // of the operator
 }

@@ -120,21 +120,20 @@ func (s *Service) Attach(r Running) {
 
 // Service performs operations. Its methods are safe for concurrent use.
 type Service struct {
-	accounts *store.Store
-	git      *gitstore.Store
-	sources  *sources.Manager
-	syncs    *syncs.Manager
-	secrets  *secretscan.Scanner
-	remotes  *remotes.Manager
-	pending  *pending.Store
-	reviews  *reviews.Reviews
-	o        Options
-	running  Running
-	sessions sessions
-	imports  *importRuns
-	// exportSlots limits the imports of exports that run at once, because each holds all of
-	// its pages in memory.
-	exportSlots chan struct{}
+	accounts    *store.Store
+	git         *gitstore.Store
+	sources     *sources.Manager
+	syncs       *syncs.Manager
+	secrets     *secretscan.Scanner
+	remotes     *remotes.Manager
+	pending     *pending.Store
+	reviews     *reviews.Reviews
+	o           Options
+	running     Running
+	sessions    sessions
+	imports     *importRuns
+	exportSlots chan struct{} // see importSlot
+	userImports *perUserQueue
 	searches    *perUserQueue
 	uploads     *perUserQueue // to sources
 	// facts caches parsed facts by blob. A blob never changes, and callers look up only blobs
@@ -162,6 +161,8 @@ func New(o Options) *Service {
 			fmt.Sprintf("You have %d searches running and %d waiting, which is the limit for one user. Wait until some of them finish.", o.Search.AtOnce, o.Search.Waiting)),
 		uploads: newPerUserQueue(maxUploadsAtOnce, 0,
 			fmt.Sprintf("You already upload %d files, which is the limit for one person. Wait until one of them is done.", maxUploadsAtOnce)),
+		userImports: newPerUserQueue(1, maxImportsWaiting,
+			fmt.Sprintf("You have an import running and %d waiting. Wait until one of them is done.", maxImportsWaiting)),
 		sessions: sessions{byID: map[space.SpaceID]*session{}},
 	}
 	s.facts, _ = lru.New[space.BlobID, facts.Fact](maxCachedFacts) // fails only for a size of 0
