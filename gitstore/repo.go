@@ -256,6 +256,9 @@ func (r *repo) writeRef(h packfile.Hash) error {
 		return err
 	}
 	_, err = f.WriteString(h.String() + "\n")
+	if err == nil {
+		err = f.Chmod(0o644) // regardless of the umask, because git views link to it
+	}
 	if err = errors.Join(err, f.Close()); err == nil {
 		r.s.o.probe("ref written")
 		err = os.Rename(lock, r.refFile())

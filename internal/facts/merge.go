@@ -327,7 +327,7 @@ type Words map[string]bool
 // WordsOf returns the words of a text.
 func WordsOf(text string) Words {
 	w := Words{}
-	for _, word := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.In(r, unicode.L, unicode.M, unicode.N) }) {
+	for _, word := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r) }) {
 		w[word] = true
 	}
 	return w

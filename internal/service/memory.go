@@ -99,10 +99,16 @@ func (v View) Memory(ctx context.Context, at space.CommitID) (FactList, error) {
 	if err != nil {
 		return FactList{}, err
 	}
+	return v.readFacts(ctx, entries)
+}
+
+// readFacts reads files under memory/, except those whose names begin with a dot.
+func (v View) readFacts(ctx context.Context, entries []space.Entry) (FactList, error) {
 	entries = slices.DeleteFunc(entries, func(e space.Entry) bool { return facts.Hidden(string(e.Path)) })
 	n := min(len(entries), maxFacts)
 	out := FactList{Facts: make([]MemoryFact, n), Left: len(entries) - n}
 	for i, e := range entries[:n] {
+		var err error
 		if out.Facts[i], err = v.ReadFact(ctx, e); err != nil {
 			return FactList{}, err
 		}
@@ -169,13 +175,14 @@ func (s *Service) ListFacts(ctx context.Context, a Actor, in ListFactsInput) (Fa
 
 // factFiles are the files under memory/.
 type factFiles struct {
+	all    []space.Entry
 	byPath map[space.Path]space.Entry
 	byName map[string][]space.Entry // by the name of the fact as Remember writes it
 }
 
 func (v View) factFiles(ctx context.Context, at space.CommitID) (factFiles, error) {
 	entries, err := v.Files(ctx, at, facts.Dir)
-	out := factFiles{map[space.Path]space.Entry{}, map[string][]space.Entry{}}
+	out := factFiles{all: entries, byPath: map[space.Path]space.Entry{}, byName: map[string][]space.Entry{}}
 	for _, e := range entries {
 		out.byPath[e.Path] = e
 		if kind, key, ok := facts.Place(string(e.Path)); ok {
@@ -193,6 +200,20 @@ func (x factFiles) named(kind, key string) []space.Entry {
 		return []space.Entry{e}
 	}
 	return x.byName[factWritten(kind, key)]
+}
+
+// after returns the files after a commit that wrote some of them.
+func (x factFiles) after(c space.Commit) []space.Entry {
+	out := slices.Clone(x.all)
+	for _, f := range c.Files {
+		now := space.Entry{Path: f.Path, Blob: f.New, Mode: f.NewMode, Size: f.Size}
+		if i := slices.IndexFunc(out, func(e space.Entry) bool { return e.Path == f.Path }); i >= 0 {
+			out[i] = now
+		} else {
+			out = append(out, now)
+		}
+	}
+	return out
 }
 
 // factWritten returns a name as Remember writes it.

@@ -150,7 +150,7 @@ func (v View) remember(ctx context.Context, who Actor, stated []facts.Statement)
 			}
 		}
 	}
-	if err := v.findAlike(ctx, c.ID, out.Facts); err != nil {
+	if err := v.findAlike(ctx, files.after(c), out.Facts); err != nil {
 		// The facts are saved, so that is the answer.
 		v.s.log.Error("compare new facts with others", "err", err)
 	}
@@ -223,8 +223,8 @@ func whyKept(r RememberedFact, f *factFile) string {
 }
 
 // findAlike adds the facts that new and changed facts may repeat or contradict.
-func (v View) findAlike(ctx context.Context, at space.CommitID, changed []RememberedFact) error {
-	all, err := v.Memory(ctx, at)
+func (v View) findAlike(ctx context.Context, files []space.Entry, changed []RememberedFact) error {
+	all, err := v.readFacts(ctx, files)
 	if err != nil {
 		return err
 	}
@@ -238,11 +238,14 @@ func (v View) findAlike(ctx context.Context, at space.CommitID, changed []Rememb
 		if f.Problem != "" || f.Expired {
 			continue
 		}
-		words := facts.WordsOf(f.Value)
+		var words facts.Words // of f, if they are needed
 		for i := range changed {
 			r := &changed[i]
 			if said[i] == nil || f.Path == r.Path || len(r.Alike) == maxAlike {
 				continue
+			}
+			if words == nil {
+				words = facts.WordsOf(f.Value)
 			}
 			if strings.EqualFold(f.Key, r.Key) || words.Similar(said[i]) {
 				r.Alike = append(r.Alike, f)
