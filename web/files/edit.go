@@ -164,7 +164,7 @@ func (s *pages) saveEdit(v *web.Visit) error {
 		return web.BadForm(errNoBase)
 	}
 	if !there {
-		body.Back = dirURL(f.ID, s.nearest(v, f))
+		body.Back = dirURL(f.ID, s.nearest(v, f.View, "", f.path))
 	}
 	if p := s.checkText(v, f.View, string(f.path), &body); p != nil || body.Previewed {
 		if body.Conflict, err = s.stillOpen(v, f, there); err != nil {
