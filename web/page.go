@@ -38,8 +38,9 @@ type Page struct {
 	Wide bool
 	// Space is the space that the page is about; nil if there is none.
 	Space *service.View
-	// Problem says what is wrong with the submitted form; Field is the ID of the input.
-	Problem, Field string
+	// Problem says what is wrong with the submitted form; Field is the ID of the input, and
+	// FieldLink is the text of the link to the input if it is not the usual one.
+	Problem, Field, FieldLink string
 	// Done confirms the last action, above the rest of the page.
 	Done string
 	// Current names the place in the navigation; see shellOf.
