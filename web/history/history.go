@@ -196,7 +196,7 @@ func (s *pages) showHistory(v *web.Visit) error {
 	if l.Path != "" {
 		title = "History of " + l.Name()
 	}
-	return s.Page(v, http.StatusOK, "history", web.Page{Title: title, Wide: true, Current: "files", Space: &l.Space, Styles: []string{"files.css"}, Body: body})
+	return s.Page(v, http.StatusOK, "history", web.Page{Title: title, Current: "files", Space: &l.Space, Styles: []string{"files.css"}, Body: body})
 }
 
 // version is the state of a path at a commit: whether the path exists, and whether the
