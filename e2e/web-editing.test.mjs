@@ -121,6 +121,11 @@ for (const javaScriptEnabled of [true, false]) {
       await page.getByRole('alert').getByText('somebody else changed the same lines').waitFor();
       expectError(409);
       await look('conflict-marked');
+      if (javaScriptEnabled) {
+        await page.getByRole('alert').getByRole('link', { name: 'Go to the first mark' }).click();
+        await page.locator('.cm-content:focus').waitFor();
+        await page.waitForFunction((e) => { const r = e.getBoundingClientRect(); return r.top > 0 && r.bottom < innerHeight; }, await page.locator('.cm-mark').first().elementHandle());
+      }
       const value = await text();
       assert.match(value, /600 g flour[\s\S]*575 g of flour/);
       await button('Save').click();
@@ -254,7 +259,7 @@ for (const javaScriptEnabled of [true, false]) {
       assert.equal(await raw('memory/preference/text-editor.md'), null);
 
       await page.getByRole('link', { name: /^edit the file/i }).click();
-      await heading('Edit memory/person/bob.md');
+      await heading('Edit bob.md');
       await type('---\nvalue: Bob is a friend\n---\n');
       await button('Save').click();
       await page.goto(`${space}/memory`);

@@ -172,3 +172,31 @@ func TestADamagedFileHasAPageThatSaysSo(t *testing.T) {
 	h.commit("Write it again", "knowledge/readme.md", "# Readme\n\nHello.\n")
 	want(t, "the file written again", b.get(h.in("files/knowledge/readme.md")), http.StatusOK)
 }
+
+// The page of a path at which there is nothing names the path, and leads to the nearest directory
+// and to a history.
+func TestMissingPath(t *testing.T) {
+	h := newHeld(t, "notes/a.md", "a\n", "notes/old/b.md", "b\n")
+	first := h.head()
+	h.commit("Take b out", "notes/old/b.md", "\x00")
+	restores := `action="` + h.in("restore") + `"`
+	for _, tt := range []struct {
+		path        string
+		has, hasNot []string
+	}{
+		{"notes/old/b.md", []string{h.in("files/notes/") + `"`, h.in("history/notes/old/b.md") + `"`, h.in("files/notes/old/b.md?at=%s", first), "Take b out", restores}, []string{h.in("files/notes/old/") + `"`}},
+		{"notes/old/c.md", []string{h.in("files/notes/") + `"`, h.in("history/notes") + `"`}, []string{restores, "?at="}},
+		{"nowhere/x", []string{h.in("files/") + `"`, h.in("history/") + `"`}, []string{h.in("files/nowhere"), restores}},
+		{"notes/old/c.md?at=" + string(first), []string{h.in("files/notes/old/?at=%s", first), h.in("history/notes/old") + `"`}, []string{restores}},
+	} {
+		a := h.as(h.ada).get(h.in("files/%s", tt.path))
+		want(t, tt.path, a, http.StatusNotFound)
+		checkPage(t, tt.path, a)
+		path, _, _ := strings.Cut(tt.path, "?")
+		contains(t, tt.path, a.body, append(tt.has, "<code>"+path+"</code>")...)
+		lacks(t, tt.path, a.body, tt.hasNot...)
+	}
+	if a := h.as(h.bob).get(h.in("files/notes/old/b.md")); strings.Contains(a.body, restores) || !strings.Contains(a.body, h.in("files/notes/old/b.md?at=%s", first)) {
+		t.Error("a reader may open the last version and not restore it")
+	}
+}

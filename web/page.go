@@ -34,12 +34,14 @@ type Page struct {
 	// begin with Asks.
 	Beside []string
 	Asks   string
-	// Wide is for pages with tables.
+	// Wide is for pages with an editor, with the names of many files or with differences, which
+	// need more than the width that the other pages have in common.
 	Wide bool
 	// Space is the space that the page is about; nil if there is none.
 	Space *service.View
-	// Problem says what is wrong with the submitted form; Field is the ID of the input.
-	Problem, Field string
+	// Problem says what is wrong with the submitted form; Field is the ID of the input, and
+	// FieldLink is the text of the link to the input if it is not the usual one.
+	Problem, Field, FieldLink string
 	// Done confirms the last action, above the rest of the page.
 	Done string
 	// Current names the place in the navigation; see shellOf.
@@ -58,17 +60,6 @@ type Page struct {
 	Form    string        // the token of forms
 	Times   string        // the address of the script for times; "" if the page has no times
 	Version string
-}
-
-// Width returns the class for the width of the content. Pages with the same tabs have the same width.
-func (p Page) Width() string {
-	switch {
-	case p.Shell != nil && (p.Shell.Settings != nil || p.Current == "/admin"):
-		return "wide tabbed"
-	case p.Wide:
-		return "wide"
-	}
-	return ""
 }
 
 // Page answers with a page.

@@ -11,11 +11,10 @@ import (
 type TimeForm string
 
 const (
-	TimeWhole  TimeForm = ""
-	TimeDay    TimeForm = "day"    // the day
-	TimeClock  TimeForm = "clock"  // the time of day
-	TimeSecond TimeForm = "second" // the time of day with seconds
-	TimeAgo    TimeForm = "ago"    // how long ago it was, or how soon it is; the day if that is too long
+	TimeWhole TimeForm = ""
+	TimeDay   TimeForm = "day"   // the day
+	TimeClock TimeForm = "clock" // the time of day
+	TimeAgo   TimeForm = "ago"   // how long ago it was, or how soon it is; the day if that is too long
 )
 
 // timeScript converts the times of a page to the reader's time zone.
@@ -45,8 +44,6 @@ func timesAt(now func() time.Time) func(time.Time, ...TimeForm) template.HTML {
 			text = Day(t) + " UTC"
 		case TimeClock:
 			text = t.Format("15:04 UTC")
-		case TimeSecond:
-			text = t.Format("15:04:05 UTC")
 		default:
 			as, text = "whole", t.Format("2 Jan 2006, 15:04 UTC")
 		}

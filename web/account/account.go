@@ -151,7 +151,7 @@ func (s *pages) account(v *web.Visit, status int, problem, field string) error {
 	if body.Spaces, err = s.Spaces(v); err != nil {
 		return err
 	}
-	return s.Page(v, status, "account", web.Page{Title: "Your account", Script: body.AddPasskey, Wide: true, Current: "/account", Styles: []string{"admin.css"}, Body: body, Problem: problem, Field: field, Done: web.DoneIn(v, accountDone())})
+	return s.Page(v, status, "account", web.Page{Title: "Your account", Script: body.AddPasskey, Current: "/account", Styles: []string{"admin.css"}, Body: body, Problem: problem, Field: field, Done: web.DoneIn(v, accountDone())})
 }
 
 // latest returns when a grant was last used, or when it was created if it was never used.

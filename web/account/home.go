@@ -138,7 +138,7 @@ func (s *pages) home(v *web.Visit) error {
 	if body.Overview {
 		title = "Your Satchel"
 	}
-	return s.Page(v, http.StatusOK, "home", web.Page{Title: title, Wide: body.Overview, Current: "home", Styles: []string{"connect.css", "home.css"}, Body: body})
+	return s.Page(v, http.StatusOK, "home", web.Page{Title: title, Current: "home", Styles: []string{"connect.css", "home.css"}, Body: body})
 }
 
 // homeOthers lists the spaces other than the page's own. A space that the visitor has just

@@ -38,7 +38,7 @@ func (s *pages) keys(v *web.Visit, status int, problem, field string) error {
 	if body.Spaces, err = s.Spaces(v); err != nil {
 		return err
 	}
-	return s.Page(v, status, "keys", web.Page{Title: "Keys", Wide: true, Current: "/account", Styles: []string{"admin.css"}, Script: true, Body: body, Problem: problem, Field: field, Done: web.DoneIn(v, accountDone())})
+	return s.Page(v, status, "keys", web.Page{Title: "Keys", Current: "/account", Styles: []string{"admin.css"}, Script: true, Body: body, Problem: problem, Field: field, Done: web.DoneIn(v, accountDone())})
 }
 
 // keyProblem shows the form for a key again, with a problem.

@@ -107,7 +107,7 @@ func (s *pages) showAccess(v *web.Visit) error {
 		body.Clients = append(body.Clients, clientRow{c, redirectHosts(c)})
 	}
 	body.More = next
-	return s.Page(v, http.StatusOK, "access", web.Page{Title: "Access", Wide: true, Current: "/admin", Styles: []string{"admin.css"}, Body: body, Done: web.DoneIn(v, map[string]string{"saved": "Saved. The change applies now."})})
+	return s.Page(v, http.StatusOK, "access", web.Page{Title: "Access", Current: "/admin", Styles: []string{"admin.css"}, Body: body, Done: web.DoneIn(v, map[string]string{"saved": "Saved. The change applies now."})})
 }
 
 // usedLast returns when a client was last used, or when it was created if that is later.

@@ -70,7 +70,7 @@ func (s *pages) showAdmin(v *web.Visit) error {
 		"admin": "The person is now an admin.", "no-admin": "The person is no longer an admin.",
 		"removed": "The person was removed and signed out everywhere.", "revoked": "The invite was revoked.",
 	})
-	return s.Page(v, http.StatusOK, "admin", web.Page{Title: "People", Wide: true, Current: "/admin", Styles: []string{"admin.css"}, Body: body, Done: done})
+	return s.Page(v, http.StatusOK, "admin", web.Page{Title: "People", Current: "/admin", Styles: []string{"admin.css"}, Body: body, Done: done})
 }
 
 // inviteToServer handles POST /admin/invite.

@@ -107,7 +107,7 @@ func auditInput(v *web.Visit) (f auditFilter, in service.ListAuditInput, err err
 // showAudit handles GET /admin/audit.
 func (s *pages) showAudit(v *web.Visit) error {
 	f, in, err := auditInput(v)
-	page := web.Page{Title: "Audit log", Wide: true, Current: "/admin", Styles: []string{"admin.css"}}
+	page := web.Page{Title: "Audit log", Current: "/admin", Styles: []string{"admin.css"}}
 	body := auditPage{Filter: f, Acts: actGroups()}
 	status := http.StatusOK
 	var rows []service.AuditEntry

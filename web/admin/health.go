@@ -71,7 +71,7 @@ func (s *pages) showHealth(v *web.Visit) error {
 	for i, u := range used {
 		body.People = append(body.People, usageRow{shown[i].Name, u})
 	}
-	return s.Page(v, http.StatusOK, "health", web.Page{Title: "Health", Wide: true, Current: "/admin", Styles: []string{"admin.css"}, Body: body})
+	return s.Page(v, http.StatusOK, "health", web.Page{Title: "Health", Current: "/admin", Styles: []string{"admin.css"}, Body: body})
 }
 
 // Stored returns Bytes as text for people.

@@ -87,7 +87,7 @@ func (s *pages) showUsage(v *web.Visit) error {
 			body.Charts = append(body.Charts, chartOf(m, rows, body.Clients, today.AddDate(0, 0, 1-body.Days), body.Days))
 		}
 	}
-	return s.Page(v, http.StatusOK, "usage", web.Page{Title: "Usage", Wide: true, Current: "/admin", Styles: []string{"admin.css", "usage.css"}, Body: body})
+	return s.Page(v, http.StatusOK, "usage", web.Page{Title: "Usage", Current: "/admin", Styles: []string{"admin.css", "usage.css"}, Body: body})
 }
 
 func periods() []int { return []int{7, 30, 90} }

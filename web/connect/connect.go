@@ -91,7 +91,7 @@ func (s *pages) showConnect(v *web.Visit) error {
 		return err
 	}
 	return s.Page(v, http.StatusOK, "connect", web.Page{
-		Title: "Connect a client", Wide: true, Script: true, Scripts: []string{"connect.js"}, Styles: []string{"connect.css", "clients.css"}, Current: "connect",
+		Title: "Connect a client", Script: true, Scripts: []string{"connect.js"}, Styles: []string{"connect.css", "clients.css"}, Current: "connect",
 		Body: connectPage{MCPURL: s.MCPURL, Local: !s.Secure, Clients: s.clients(), Waiting: w},
 	})
 }

@@ -23,6 +23,12 @@ function places(doc) {
   return out;
 }
 
+// firstMark returns where the first marked place begins, or undefined.
+export const firstMark = ({ doc }) => {
+  const [first] = places(doc);
+  return first && doc.line(first.begin).from;
+};
+
 class Decide extends WidgetType {
   constructor(index) {
     super();

@@ -8,7 +8,7 @@ import { highlightSelectionMatches, search, searchKeymap } from '@codemirror/sea
 import { EditorSelection, EditorState, Prec } from '@codemirror/state';
 import { EditorView, drawSelection, highlightSpecialChars, keymap, lineNumbers } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
-import { conflicts } from './conflicts.js';
+import { conflicts, firstMark } from './conflicts.js';
 
 const colors = HighlightStyle.define([
   { tag: tags.heading, fontWeight: '700', color: 'var(--ink)' },
@@ -96,5 +96,13 @@ if (area instanceof HTMLTextAreaElement && Element.prototype.attachShadow) {
   area.hidden = true;
   label?.removeAttribute('for'); // the editor has the same label
   label?.addEventListener('click', () => view.focus());
-  for (const a of document.querySelectorAll('a[href="#text"]')) a.addEventListener('click', () => view.focus());
+  // A link to the text leads to the first place that is to be decided, if there is one.
+  for (const a of document.querySelectorAll('a[href="#text"]')) {
+    a.addEventListener('click', (e) => {
+      e.preventDefault();
+      const at = firstMark(view.state);
+      if (at !== undefined) view.dispatch({ selection: { anchor: at }, effects: EditorView.scrollIntoView(at, { y: 'center' }) });
+      view.focus();
+    });
+  }
 }

@@ -104,7 +104,7 @@ func (s *pages) collide(v *web.Visit, f found, there bool, body editPage) error 
 			body.Text, c.Places = both.Text, both.Conflicts
 		}
 	} else {
-		body.Back = dirURL(f.ID, s.nearest(v, f))
+		body.Back = dirURL(f.ID, s.nearest(v, f.View, "", f.path))
 	}
 	text := "Nothing is saved yet: the file changed since you opened it. The merged text below has both changes. Read it and save."
 	switch {

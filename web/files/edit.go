@@ -42,7 +42,8 @@ type editPage struct {
 	// Rename and Delete are the addresses of the other pages of an existing file.
 	Rename, Delete string
 	Waits          string // the page to review the file's change; empty if no change waits
-	Markdown       bool   // the text is Markdown
+	Crumbs         []web.Crumb
+	Markdown       bool // the text is Markdown
 }
 
 // editorScript is the editor in place of the field of the text. scripts/editor makes it.
@@ -118,7 +119,17 @@ func (s *pages) form(v *web.Visit, status int, m service.View, p space.Path, bod
 	body.Max = s.Editing.MaxText
 	title := "A new file"
 	if !body.New {
-		title = "Edit " + web.ShownPath(p, 120)
+		l := web.Location{Space: m, Path: p}
+		body.Crumbs, title = l.Crumbs(), "Edit "+l.Name()
+		if c := body.Conflict; c != nil {
+			did := "changed"
+			if c.MovedTo != "" {
+				did = "was moved"
+			} else if c.Gone {
+				did = "was deleted"
+			}
+			title = l.Name() + " " + did + " while you edited it"
+		}
 		body.Action = web.SpaceURL(m.ID, "edit", p)
 		if body.Back == "" {
 			body.Back = web.SpaceURL(m.ID, "files", p)
@@ -126,15 +137,15 @@ func (s *pages) form(v *web.Visit, status int, m service.View, p space.Path, bod
 		body.Rename, body.Delete = web.SpaceURL(m.ID, "rename", p), web.SpaceURL(m.ID, "delete", p)
 		body.Waits = s.waitsAt(v, m, p)
 	}
-	if body.Conflict != nil {
-		title = web.ShownPath(p, 120) + " changed while you edited it"
-	}
 	out := web.Page{Title: title, Space: &m, Current: "files", Wide: true, Styles: []string{"files.css", "editing.css"}, Scripts: []string{"editing.js"}, Body: &body}
 	if body.Markdown = body.New || web.IsMarkdown(string(p)); s.HasAsset(editorScript) {
 		out.Scripts = append(out.Scripts, editorScript)
 	}
 	if problem != nil {
 		out.Problem, out.Field = problem.Text, problem.Field
+		if problem.Field == "text" && merge.Marked(body.Text) > 0 {
+			out.FieldLink = "Go to the first mark"
+		}
 	}
 	return s.Page(v, status, "edit", out)
 }
@@ -164,7 +175,7 @@ func (s *pages) saveEdit(v *web.Visit) error {
 		return web.BadForm(errNoBase)
 	}
 	if !there {
-		body.Back = dirURL(f.ID, s.nearest(v, f))
+		body.Back = dirURL(f.ID, s.nearest(v, f.View, "", f.path))
 	}
 	if p := s.checkText(v, f.View, string(f.path), &body); p != nil || body.Previewed {
 		if body.Conflict, err = s.stillOpen(v, f, there); err != nil {

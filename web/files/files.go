@@ -114,43 +114,68 @@ func (s *pages) showFile(v *web.Visit) error {
 	return s.showContent(v, l, e)
 }
 
-// notThere answers a request for a missing file. If the file existed before, the page leads
-// to its history.
+// notThere answers a request for a missing file with a page that names the path and leads to
+// the nearest directory. If the file existed before, the page also leads to its history.
 func (s *pages) notThere(v *web.Visit, l web.Location, err error) error {
 	if fault.CodeOf(err) != fault.NotFound {
 		return err
 	}
-	if l.At != "" || l.Path == "" {
+	if l.Path == "" {
 		return web.ErrGone
 	}
-	log, _, lerr := l.Space.LogPage(v.R.Context(), "", l.Path, "", 1, missingWalk)
-	if lerr != nil || len(log) == 0 {
-		return web.ErrGone
-	}
+	dir := s.nearest(v, l.Space, l.Commit, l.Path)
+	above := web.Location{Space: l.Space, Path: dir, At: l.At}
 	body := gonePage{
-		Crumbs: l.Crumbs(), History: l.Now("history"), Last: log[0].Time, Commit: web.PageURL(l.Space.ID, "commits", space.Path(log[0].ID), ""), Subject: web.SubjectOf(log[0].Message),
+		Shown: web.ShownPath(l.Path, web.WholePath), Dir: above.URL("files"), DirName: web.ShownPath(dir, 60), History: above.Now("history"), Crumbs: l.Crumbs(),
 	}
-	// The parent of the deletion has the last version.
-	if before := log[0].Parent; before != "" && l.Space.CanWrite() {
-		if _, err := l.Space.Lookup(v.R.Context(), before, l.Path); err == nil {
-			body.Restore, body.Path, body.Before = "/spaces/"+string(l.Space.ID)+"/restore", string(l.Path), before
-			body.Version = web.PageURL(l.Space.ID, "files", l.Path, before)
+	if dir != "" {
+		body.Dir = web.PageURL(l.Space.ID, "files", dir, "") + "/" + web.AtQuery(l.At)
+		body.Crumbs = body.Crumbs[:2+strings.Count(string(dir), "/")]
+	} else {
+		body.Crumbs = body.Crumbs[:1]
+	}
+	title := l.Name() + " does not exist"
+	log, _, lerr := l.Space.LogPage(v.R.Context(), "", l.Path, "", 1, missingWalk)
+	switch {
+	case lerr != nil || len(log) == 0:
+	case l.At != "":
+		body.Now, body.History = l.Now("files"), l.Now("history")
+	default:
+		title = l.Name() + " no longer exists"
+		body.History, body.Last = l.Now("history"), log[0].Time
+		body.Commit, body.Subject = web.PageURL(l.Space.ID, "commits", space.Path(log[0].ID), ""), web.SubjectOf(log[0].Message)
+		// The parent of the deletion has the last version.
+		if before := log[0].Parent; before != "" {
+			if _, err := l.Space.Lookup(v.R.Context(), before, l.Path); err == nil {
+				body.Version = web.PageURL(l.Space.ID, "files", l.Path, before)
+				if l.Space.CanWrite() {
+					body.Restore, body.Path, body.Before = "/spaces/"+string(l.Space.ID)+"/restore", string(l.Path), before
+				}
+			}
 		}
 	}
-	return s.Page(v, http.StatusNotFound, "gone", web.Page{Title: l.Name() + " no longer exists", Current: "files", Space: &l.Space, Styles: []string{"files.css"}, Body: body})
+	return s.Page(v, http.StatusNotFound, "gone", web.Page{Title: title, Current: "files", Space: &l.Space, Styles: []string{"files.css"}, Body: body})
 }
 
 // missingWalk is how many commits are searched for the last change of a missing file.
 const missingWalk = 500
 
+// gonePage is the page of a path at which there is nothing.
 type gonePage struct {
-	Crumbs                   []web.Crumb
-	History, Commit, Subject string
-	Last                     time.Time
-	// Restore is the address that restores the last version. It is empty if there is none
-	// or the visitor may not write. Version is the address of that version, Path its path,
-	// and Before its commit.
-	Restore, Version, Path string
+	Shown  string // the path
+	Crumbs []web.Crumb
+	// Dir is the address of the nearest directory that exists, and DirName its path, which is
+	// "" for the root.
+	Dir, DirName string
+	// History is the address of the path's history, or of the directory's if the path has none.
+	// Now is the address of the current file if the page is about an old version.
+	History, Now string
+	// Commit is the address of the last change of the path; it is empty if there is none.
+	Commit, Subject string
+	Last            time.Time
+	// Version is the address of the last version. Restore is the address that restores it, which
+	// is empty if the visitor may not write; Path is its path, and Before its commit.
+	Version, Restore, Path string
 	Before                 space.CommitID
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"satchel/internal/bytesize"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
 )
@@ -267,7 +268,7 @@ func (s *pages) saveDelete(v *web.Visit) error {
 	remark, err := s.WriteFiles(v, f.ID, space.ToolWeb, changes, note)
 	switch {
 	case err == nil:
-		return s.Saved(v, f.View, remark, web.DoneURL(dirURL(f.ID, s.nearest(v, f)), "deleted"))
+		return s.Saved(v, f.View, remark, web.DoneURL(dirURL(f.ID, s.nearest(v, f.View, "", f.path)), "deleted"))
 	case fault.CodeOf(err) == fault.Conflict:
 		// Show the page again, with the current files.
 		now, terr := s.target(v)
@@ -288,12 +289,12 @@ func (s *pages) saveDelete(v *web.Visit) error {
 	return err
 }
 
-// nearest returns the nearest directory above a path that still exists. A directory without
+// nearest returns the nearest directory above a path that exists at a commit. A directory without
 // files does not exist.
-func (s *pages) nearest(v *web.Visit, f found) space.Path {
-	d := web.ParentOf(f.path)
+func (s *pages) nearest(v *web.Visit, m service.View, at space.CommitID, p space.Path) space.Path {
+	d := web.ParentOf(p)
 	for d != "" {
-		if _, ok, err := f.Find(v.R.Context(), "", d); ok || err != nil {
+		if _, ok, err := m.Find(v.R.Context(), at, d); ok || err != nil {
 			break
 		}
 		d = web.ParentOf(d)

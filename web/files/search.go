@@ -85,7 +85,7 @@ func (s *pages) showSearch(v *web.Visit) error {
 			return err
 		}
 	}
-	return s.Page(v, http.StatusOK, "search", web.Page{Title: title, Wide: true, Current: "search", Space: &m, Styles: []string{"files.css"}, Beside: []string{"search.js"}, Asks: body.Action, Body: body})
+	return s.Page(v, http.StatusOK, "search", web.Page{Title: title, Current: "search", Space: &m, Styles: []string{"files.css"}, Beside: []string{"search.js"}, Asks: body.Action, Body: body})
 }
 
 func (s *pages) search(v *web.Visit, m service.View, body *searchPage, more, why bool) error {

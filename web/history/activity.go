@@ -209,7 +209,7 @@ func (s *pages) showActivity(v *web.Visit) error {
 		return err
 	}
 	ctx, q := v.R.Context(), v.R.URL.Query()
-	p := web.Page{Title: "Activity", Wide: true, Current: "activity", Space: &m, Styles: []string{"activity.css", "timeline.css"}, Scripts: []string{"live.js"}}
+	p := web.Page{Title: "Activity", Current: "activity", Space: &m, Styles: []string{"activity.css", "timeline.css"}, Scripts: []string{"live.js"}}
 	f, log, err := filterOf(q)
 	if err != nil {
 		if fault.CodeOf(err) != fault.Invalid {

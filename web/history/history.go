@@ -91,8 +91,8 @@ type commitRow struct {
 	Author, By       string // the person, and how they made the change
 	Client           string // the client that made it for them; empty for a person
 	Time             time.Time
-	Clock            web.TimeForm // the format of the time of day
-	Tell             string       // the id if the time alone does not identify the commit; usually ""
+	Twin             bool // another commit of the list was made in the same minute
+	Files            int  // count of changed files, in the history of the whole space; 0 if unknown
 	// These fields are set in the history of a path.
 	Version string // the address of the path at this commit; "" if it did not exist
 	Back    bool   // the visitor may restore the version, because it differs from the current one
@@ -158,8 +158,16 @@ func (s *pages) showHistory(v *web.Visit) error {
 	rows := make([]commitRow, len(list))
 	for i, c := range list {
 		rows[i] = rowOf(base, c)
+		if l.Path != "" {
+			continue
+		}
+		files, err := s.filesOf(v.R.Context(), l.Space, c)
+		if err != nil {
+			return err
+		}
+		rows[i].Files = files.count
 	}
-	distinguish(rows)
+	markTwins(rows)
 	for i, c := range list {
 		r := rows[i]
 		r.At, r.To, r.From = c.ID, i == 0, i == 1
@@ -188,7 +196,7 @@ func (s *pages) showHistory(v *web.Visit) error {
 	if l.Path != "" {
 		title = "History of " + l.Name()
 	}
-	return s.Page(v, http.StatusOK, "history", web.Page{Title: title, Wide: true, Current: "files", Space: &l.Space, Styles: []string{"files.css"}, Body: body})
+	return s.Page(v, http.StatusOK, "history", web.Page{Title: title, Current: "files", Space: &l.Space, Styles: []string{"files.css"}, Body: body})
 }
 
 // version is the state of a path at a commit: whether the path exists, and whether the
@@ -227,25 +235,14 @@ func (s *pages) versionsOf(v *web.Visit, l web.Location, list []space.Commit) ([
 	return out, nil
 }
 
-// distinguish sets the precision of the times in a list, so that no two commits look alike.
-func distinguish(rows []commitRow) {
-	const minute, second = "2006-01-02 15:04", "2006-01-02 15:04:05"
-	count := map[string]int{}
+// markTwins marks the commits of a list that were made in the same minute.
+func markTwins(rows []commitRow) {
+	count := map[time.Time]int{}
 	for _, r := range rows {
-		t := r.Time.UTC()
-		count[t.Format(minute)]++
-		count[t.Format(second)]++
+		count[r.Time.UTC().Truncate(time.Minute)]++
 	}
-	for i := range rows {
-		r, t := &rows[i], rows[i].Time.UTC()
-		switch {
-		case count[t.Format(minute)] == 1:
-			r.Clock = web.TimeClock
-		case count[t.Format(second)] == 1:
-			r.Clock = web.TimeSecond
-		default: // only the id identifies the commit
-			r.Clock, r.Tell = web.TimeSecond, r.ID
-		}
+	for i, r := range rows {
+		rows[i].Twin = count[r.Time.UTC().Truncate(time.Minute)] > 1
 	}
 }
 
@@ -253,7 +250,7 @@ func distinguish(rows []commitRow) {
 func rowOf(base string, c space.Commit) commitRow {
 	return commitRow{
 		URL: base + "/commits/" + string(c.ID), ID: c.ID.Short(), Subject: web.SubjectOf(c.Message),
-		Author: authorOf(c), By: madeBy(c), Client: clientOf(c), Time: c.Time, Clock: web.TimeClock,
+		Author: authorOf(c), By: madeBy(c), Client: clientOf(c), Time: c.Time,
 	}
 }
 

@@ -111,7 +111,7 @@ func (s *pages) previewRevert(v *web.Visit) error {
 		}
 		body.Changes = append(body.Changes, it)
 	}
-	return s.Page(v, http.StatusOK, "revert", web.Page{Title: "Choose the changes to undo", Wide: true, Current: "activity", Space: &m, Styles: []string{"activity.css"}, Body: body})
+	return s.Page(v, http.StatusOK, "revert", web.Page{Title: "Choose the changes to undo", Current: "activity", Space: &m, Styles: []string{"activity.css"}, Body: body})
 }
 
 // olderOf returns the address of a client's changes between since and a commit. It returns

@@ -100,7 +100,7 @@ func (s *pages) undone(v *web.Visit, m service.View, c space.Commit, older strin
 	if !c.Changed {
 		title = "Nothing was undone"
 	}
-	return s.Page(v, http.StatusOK, "revert", web.Page{Title: title, Wide: true, Current: "activity", Space: &m, Styles: []string{"activity.css"}, Body: body})
+	return s.Page(v, http.StatusOK, "revert", web.Page{Title: title, Current: "activity", Space: &m, Styles: []string{"activity.css"}, Body: body})
 }
 
 // undoneAt returns the address of the page that asked for an undo and shows its result: the

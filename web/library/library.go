@@ -121,7 +121,7 @@ func (s *pages) showLibrary(v *web.Visit) error {
 			body.Mine = append(body.Mine, libraryMine{m.Name, "/spaces/" + string(m.ID) + "/publish"})
 		}
 	}
-	p := web.Page{Title: "Sources", Wide: true, Current: "library", Styles: []string{"files.css", "publishing.css", "sources.css"}, Body: body}
+	p := web.Page{Title: "Sources", Current: "library", Styles: []string{"files.css", "publishing.css", "sources.css"}, Body: body}
 	p.Done = web.DoneIn(v, map[string]string{"removed": "The source is removed.", "started": "The update has started."})
 	return s.Page(v, http.StatusOK, "library", p)
 }
@@ -178,7 +178,7 @@ func (s *pages) showShared(v *web.Visit) error {
 		title = web.ShownPath(path.Base(string(p)), 120)
 	}
 	pg := func() error {
-		return s.Page(v, http.StatusOK, "shared", web.Page{Title: title, Wide: true, Current: "library", Styles: []string{"files.css", "publishing.css"}, Body: body})
+		return s.Page(v, http.StatusOK, "shared", web.Page{Title: title, Current: "library", Styles: []string{"files.css", "publishing.css"}, Body: body})
 	}
 	if x.Commit == "" {
 		if p != "" {

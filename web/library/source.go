@@ -90,7 +90,7 @@ func (s *pages) showSource(v *web.Visit) error {
 // pageOf returns the page of a source.
 func (s *pages) pageOf(body *sourcePage) web.Page {
 	return web.Page{
-		Title: web.Shorten(body.Source.Title, 80), Wide: true, Current: "library", Styles: []string{"files.css", "publishing.css", "sources.css"},
+		Title: web.Shorten(body.Source.Title, 80), Current: "library", Styles: []string{"files.css", "publishing.css", "sources.css"},
 		Scripts: []string{"sources.js"}, Body: body,
 	}
 }

@@ -257,7 +257,7 @@ func (s *pages) listFacts(v *web.Visit, status int, m service.View, q memoryQuer
 	if status == http.StatusOK {
 		body.Said, body.Undo = s.said(v, m)
 	}
-	out := web.Page{Title: "Memory", Space: &m, Current: "memory", Wide: true, Styles: []string{"editing.css", "memory.css"}, Body: &body}
+	out := web.Page{Title: "Memory", Space: &m, Current: "memory", Styles: []string{"editing.css", "memory.css"}, Body: &body}
 	if q.show == "expired" {
 		out.Title = "Expired facts"
 	}

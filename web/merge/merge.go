@@ -12,7 +12,7 @@ import (
 // The lines that mark a conflict. Their words also make sense to people who do not know git.
 const (
 	MarkYours  = "▼▼▼ Both changed this place. Your lines: ▼▼▼"
-	MarkTheirs = "■■■ What is there now: ■■■"
+	MarkTheirs = "■■■ Their lines: ■■■"
 	MarkEnd    = "▲▲▲ Until here. Keep what is right and take the three marks out. ▲▲▲"
 )
 

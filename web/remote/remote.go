@@ -111,7 +111,7 @@ func (s *pages) remotePage(v *web.Visit, m service.View, form newRemote, kept ke
 	if body.Held, err = s.pendingList(v, m); err != nil {
 		return err
 	}
-	p.Title, p.Label, p.Wide, p.Space, p.Current, p.Styles, p.Body = "Git remote", m.Name, true, &m, "remote", []string{"activity.css"}, body
+	p.Title, p.Label, p.Space, p.Current, p.Styles, p.Body = "Git remote", m.Name, &m, "remote", []string{"activity.css"}, body
 	status := http.StatusOK
 	if p.Problem != "" {
 		status = http.StatusBadRequest

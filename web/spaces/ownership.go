@@ -78,7 +78,7 @@ func (s *pages) deletePage(v *web.Visit, m service.View, status int, p web.Page)
 	// A space that cannot be read can still be deleted.
 	body.Remote, err = s.RemoteOf(v, m.ID)
 	body.Unknown = err != nil
-	p.Title, p.Wide, p.Space, p.Current, p.Styles, p.Body = "Delete the space "+m.Name, true, &m, "space", []string{"activity.css"}, body
+	p.Title, p.Space, p.Current, p.Styles, p.Body = "Delete the space "+m.Name, &m, "space", []string{"activity.css"}, body
 	return s.Page(v, status, "spacedelete", p)
 }
 
@@ -145,7 +145,7 @@ func (s *pages) givePage(v *web.Visit, m service.View, status int, p web.Page) e
 	if body.Remote, err = s.RemoteOf(v, m.ID); err != nil {
 		return err
 	}
-	p.Title, p.Wide, p.Space, p.Current, p.Styles, p.Body = "Transfer the space "+m.Name, true, &m, "space", []string{"activity.css"}, body
+	p.Title, p.Space, p.Current, p.Styles, p.Body = "Transfer the space "+m.Name, &m, "space", []string{"activity.css"}, body
 	return s.Page(v, status, "spacegive", p)
 }
 

@@ -71,7 +71,7 @@ func (s *pages) spacesPage(v *web.Visit, name string, p web.Page) error {
 	if p.Problem != "" {
 		status = http.StatusBadRequest
 	}
-	p.Title, p.Wide, p.Styles, p.Body = "Spaces", true, []string{"activity.css"}, body
+	p.Title, p.Styles, p.Body = "Spaces", []string{"activity.css"}, body
 	return s.Page(v, status, "spaces", p)
 }
 

@@ -4,7 +4,7 @@
   'use strict';
   const form = (dateStyle, timeStyle) => new Intl.DateTimeFormat(undefined, { dateStyle, timeStyle });
   const forms = {
-    whole: form('medium', 'short'), day: form('medium'), clock: form(undefined, 'short'), second: form(undefined, 'medium'),
+    whole: form('medium', 'short'), day: form('medium'), clock: form(undefined, 'short'),
   };
   const { locale } = forms.whole.resolvedOptions();
 
