@@ -39,12 +39,12 @@ for (const javaScriptEnabled of [true, false]) {
     };
     const button = (name) => page.getByRole('main').getByRole('button', { name, exact: true });
     const heading = (name) => page.getByRole('heading', { level: 1, name }).waitFor();
-    // drop drops the folder on an element, as a file manager does.
-    const drop = async (element) => {
+    // drop drops folders on an element, as a file manager does.
+    const drop = async (element, paths = [root]) => {
       await element.scrollIntoViewIfNeeded();
       const box = await element.boundingBox();
       const cdp = await page.context().newCDPSession(page);
-      const at = { x: box.x + box.width / 2, y: box.y + 20, data: { items: [], files: [root], dragOperationsMask: 1 } };
+      const at = { x: box.x + box.width / 2, y: box.y + 20, data: { items: [], files: paths, dragOperationsMask: 1 } };
       for (const type of ['dragEnter', 'dragOver', 'drop']) await cdp.send('Input.dispatchDragEvent', { type, ...at });
     };
     const counts = () => page.getByRole('table').locator('tbody td').allTextContents();
@@ -120,6 +120,15 @@ for (const javaScriptEnabled of [true, false]) {
       await heading('Imported');
       assert.deepEqual(await counts(), ['50', '0', '0']);
       assert.match(await (await page.request.get(`${space}/raw/archive/my%20notes/projects/page%201.md`)).text(), /^# Page 1\n/);
+    });
+
+    test('two dropped folders are both named', { skip: !javaScriptEnabled }, async () => {
+      await page.goto(`${space}/bring`);
+      await drop(page.locator('form[data-upload]').first(), [join(root, 'projects'), join(root, 'Bücher & more')]);
+      await page.getByText('projects, Bücher & more: ').waitFor();
+      await button('Preview the import').first().click();
+      await heading('Preview of the import');
+      await page.getByText('projects, Bücher & more').waitFor();
     });
 
     test('a folder that is dropped on a directory is led to the page Import', { skip: !javaScriptEnabled }, async () => {

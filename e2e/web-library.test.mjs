@@ -109,7 +109,7 @@ ln -s ../diary.md knowledge/team/leak.md; ln -s deploy.md knowledge/team/release
   test('another person reads it in a browser', async () => {
     await bob.goto('/library');
     await judge(bob, 'library-shared');
-    await bob.getByRole('link', { name: 'How we work' }).click();
+    await bob.getByRole('link', { name: 'How we work', exact: true }).click();
     await heading(bob, 'How we work');
     await judge(bob, 'library-source');
     await bob.getByRole('link', { name: 'deploy.md', exact: true }).click();

@@ -119,3 +119,17 @@ func TestLimitsOfAFolder(t *testing.T) {
 	many = append(many, "d/one more.md", "x")
 	want(t, "one more", b.folder(page, "preview", nil, many...), http.StatusRequestEntityTooLarge)
 }
+
+// Two folders at once are both named.
+func TestImportTwoFolders(t *testing.T) {
+	h := newHeld(t, "there.md", "x\n")
+	a := h.as(h.ada).folder(h.in("bring/folder"), "import", url.Values{"dir": {"in"}}, "notes/a.md", "# A\n", "photos/b.md", "# B\n")
+	want(t, "an import", a, http.StatusOK)
+	h.holds("in/photos/b.md", "# B\n")
+	if c := h.last(); c.Message != "Import the folders notes, photos" {
+		t.Errorf("the commit is %q", c.Message)
+	}
+	if !strings.Contains(a.body, "<bdi>notes, photos</bdi>") || !strings.Contains(a.body, `href="`+h.in("files/in")+`"`) {
+		t.Error("the page does not name both folders, or leads to one of them")
+	}
+}

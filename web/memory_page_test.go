@@ -28,6 +28,9 @@ func TestWhatToLookAtComesFirst(t *testing.T) {
 			t.Errorf("%s lacks %q or its forms", id, value)
 		}
 	}
+	if strings.Count(a.body, "Ann is a project") != 1 {
+		t.Error("a fact to look at is listed again")
+	}
 	if first, table := strings.Index(a.body, `id="look-at"`), strings.Index(a.body, `id="type-0"`); first < 0 || first > table {
 		t.Error("what to look at is not first")
 	}
@@ -71,7 +74,7 @@ func TestAFactIsCorrectedInItsRow(t *testing.T) {
 	want(t, "the row", a, http.StatusOK)
 	checkPage(t, "the row", a)
 	form := fields(a.body)
-	for _, field := range []string{"\nAnn is the boss</textarea>", `name="confidence" type="number" min="0" max="1" step="any" inputmode="decimal" value="1"`, `type="date" value="2027-01-01"`} {
+	for _, field := range []string{"\nAnn is the boss</textarea>", `name="confidence" type="number" min="0" max="1" step="any" inputmode="decimal" value=""`, `type="date" value="2027-01-01"`} {
 		if !strings.Contains(a.body, field) {
 			t.Errorf("the row lacks %q", field)
 		}

@@ -62,3 +62,12 @@ func initial(name string) string {
 	}
 	return "?"
 }
+
+// capital returns a text that begins with a capital letter.
+func capital(text string) string {
+	r, n := utf8.DecodeRuneInString(text)
+	if r == utf8.RuneError {
+		return text
+	}
+	return string(unicode.ToUpper(r)) + text[n:]
+}

@@ -40,7 +40,7 @@ func TestTheListOfSources(t *testing.T) {
 	eve := f.as(f.eve)
 	list := eve.get("/library").body
 	contains(t, "the list", list, `href="/library/docs/handbook/"`, `href="`+handbook+`"`, `<span class="tag">Git repository</span>`, "4 files", "next update <time ")
-	contains(t, "the list", list, `action="/library/sync/handbook"`)
+	lacks(t, "the list", list, `action="/library/sync/handbook"`)
 	lacks(t, "a title that says what the ID says", list, `<code>handbook</code>`)
 	if got := tone(list); got != "good" {
 		t.Errorf("the state is %q", got)
@@ -50,9 +50,11 @@ func TestTheListOfSources(t *testing.T) {
 	if r := f.sync(); r.State != space.SyncGone {
 		t.Fatalf("%+v", r)
 	}
-	if got := tone(eve.get("/library").body); got != "bad" {
+	list = eve.get("/library").body
+	if got := tone(list); got != "bad" {
 		t.Errorf("the state after a failure is %q", got)
 	}
+	contains(t, "the list after a failure", list, `action="/library/sync/handbook"`)
 	contains(t, "the navigation of an admin", f.as(f.ada).get("/account").body, `<span class="badge bad">1<`)
 	lacks(t, "the navigation of a reader", eve.get("/account").body, `class="badge bad"`)
 }
@@ -373,6 +375,10 @@ func TestUploadingToASource(t *testing.T) {
 	lacks(t, "the form", page.body, `action="`+at+`/sync"`)
 	want(t, "upload", eve.sendFiles(at+"/upload", "guide.html", "<main><h1>Start</h1><p>Press the button.</p></main>", "notes.md", "# Notes\n"), http.StatusSeeOther)
 	contains(t, "the page of a file", eve.get("/library/docs/pump-manuals/guide.html.md").body, "Press the button.")
+	page = eve.get(at)
+	checkPage(t, "the page with files", page)
+	contains(t, "the files", regionOf(t, page, "held"), `href="/library/docs/pump-manuals/guide.html.md"`, `name="name" value="notes.md"`)
+	contains(t, "the updates", regionOf(t, page, "runs"), "<bdi>guide.html.md</bdi>", "<bdi>notes.md</bdi>")
 	a = eve.sendFiles(at+"/upload", "more.md", "# More\n", "broken.ipynb", "{")
 	want(t, "a broken file", a, http.StatusUnprocessableEntity)
 	contains(t, "a broken file", a.body, "<bdi>broken.ipynb</bdi>")

@@ -38,6 +38,7 @@ func (s *Site) baseTemplate() (err error) {
 		"args":       partArgs,
 		"links":      partLinks,
 		"initial":    initial,
+		"capital":    capital,
 		"pairs":      render.Pairs,
 		"short":      func(text string) string { return Shorten(text, 80) },
 		"path":       func(p any) string { return ShownPath(fmt.Sprint(p), 120) }, // a string or a space.Path

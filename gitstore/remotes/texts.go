@@ -22,10 +22,13 @@ type words struct {
 	atGitHub, byApp string
 }
 
+// setRemote ends a sentence about a setting of the remote with the places where a person changes it.
+const setRemote = "on the page Git remote, or with satchel space remote set"
+
 // newToken says how to create a token at GitHub.
 const newToken = "At github.com open Settings → Developer settings → Personal access tokens → Fine-grained tokens and press “Generate new token”. " +
 	"Under “Repository access” choose this repository alone, and under “Permissions” set Contents to “Read and write”. " +
-	"Then enter the new token on the page Git remote, or with satchel space remote set."
+	"Then enter the new token " + setRemote + "."
 
 // theApp says where to manage the access of a GitHub App, at github.com or a company's own
 // GitHub.
@@ -48,7 +51,7 @@ func wordsOf(p Problem, r space.Remote) words {
 		case space.KindNone:
 			return words{
 				detail:   hostOf(r.URL) + " asks for a token, and none is stored for this space.",
-				remedy:   "Make a token at that server which may read and write this repository, and enter it on the page Git remote, or with satchel space remote set.",
+				remedy:   "Make a token at that server which may read and write this repository, and enter it " + setRemote + ".",
 				atGitHub: newToken,
 			}
 		case space.KindSSH:
@@ -59,31 +62,31 @@ func wordsOf(p Problem, r space.Remote) words {
 		}
 		return words{
 			detail:   hostOf(r.URL) + " does not accept the token that is stored for this space.",
-			remedy:   "The token is mistyped, has expired, was revoked or belongs to another account. Copy the token again, or make a new one at that server which may read and write this repository. Enter the token on the page Git remote, or with satchel space remote set.",
+			remedy:   "The token is mistyped, has expired, was revoked or belongs to another account. Copy the token again, or make a new one at that server which may read and write this repository. Enter the token " + setRemote + ".",
 			atGitHub: "The token is mistyped, has expired, was revoked or belongs to another account. Copy the token again, or make a new one. " + newToken,
 			byApp:    theApp(r) + ", and check that the app is not suspended and that this repository is among those it may use.",
 		}
 	case transport.Forbidden:
 		return words{
-			remedy:   "Check that the repository is not archived, and that the token may read and write it; if not, make one that may and enter it on the page Git remote, or with satchel space remote set.",
+			remedy:   "Check that the repository is not archived, and that the token may read and write it; if not, make one that may and enter it " + setRemote + ".",
 			atGitHub: "Open the repository at github.com. If it says “archived” at the top, its owner can end that under Settings → Danger Zone. Otherwise the token lacks the right to read and write its contents: " + lower(newToken) + " If the repository is an organisation's, one of its owners must also approve the token.",
 			byApp:    theApp(r) + ", and accept the permissions that the app asks for; an archived repository accepts no changes.",
 		}
 	case transport.Gone:
 		return words{
-			remedy:   "Open the URL in a browser. If the repository was renamed, enter its new URL on the page Git remote, or with satchel space remote set; if it was deleted, make an empty one with the same name, and everything is pushed to it; if the page is there, the token may not see the repository: make one that may.",
-			atGitHub: "Open the URL in a browser, signed in to github.com. If the page is not found, the repository was renamed or deleted: enter its new URL on the page Git remote, or with satchel space remote set, or make an empty repository with the same name, and everything is pushed to it. If the page is there, the token may not see the repository: " + lower(newToken),
-			byApp:    theApp(r) + ", and add this repository to those that the app may use; if it was renamed, enter its new URL on the page Git remote, or with satchel space remote set.",
+			remedy:   "Open the URL in a browser. If the repository was renamed, enter its new URL " + setRemote + "; if it was deleted, make an empty one with the same name, and everything is pushed to it; if the page is there, the token may not see the repository: make one that may.",
+			atGitHub: "Open the URL in a browser, signed in to github.com. If the page is not found, the repository was renamed or deleted: enter its new URL " + setRemote + ", or make an empty repository with the same name, and everything is pushed to it. If the page is there, the token may not see the repository: " + lower(newToken),
+			byApp:    theApp(r) + ", and add this repository to those that the app may use; if it was renamed, enter its new URL " + setRemote + ".",
 		}
 	case transport.Moved:
 		return words{
-			remedy: "Open the URL in a browser and see where it leads. If you know that place, enter its URL on the page Git remote, or with satchel space remote set.",
+			remedy: "Open the URL in a browser and see where it leads. If you know that place, enter its URL " + setRemote + ".",
 		}
 	case transport.ProtectedBranch:
 		return words{
-			remedy:   "Let the token's owner push to this branch in the server's branch settings, or keep the space in a branch of its own: enter the branch satchel on the page Git remote, or run satchel space remote set with --branch satchel.",
-			atGitHub: "Keep the space in a branch of its own: enter the branch satchel on the page Git remote, or run satchel space remote set with --branch satchel. Or let it push to this one: at github.com open the repository → Settings → Rules → Rulesets, choose the rule and add yourself to its “Bypass list” (older rules are under Settings → Branches).",
-			byApp:    "Keep the space in a branch of its own: enter the branch satchel on the page Git remote, or run satchel space remote set with --branch satchel. Or let the app push to this one: at " + hostOf(r.URL) + " open the repository → Settings → Rules → Rulesets, choose the rule and add the app to its “Bypass list”.",
+			remedy:   "Let the token's owner push to this branch in the server's branch settings, or keep the space in a branch of its own: enter the branch satchel " + setRemote + " --branch satchel.",
+			atGitHub: "Keep the space in a branch of its own: enter the branch satchel " + setRemote + " --branch satchel. Or let it push to this one: at github.com open the repository → Settings → Rules → Rulesets, choose the rule and add yourself to its “Bypass list” (older rules are under Settings → Branches).",
+			byApp:    "Keep the space in a branch of its own: enter the branch satchel " + setRemote + " --branch satchel. Or let the app push to this one: at " + hostOf(r.URL) + " open the repository → Settings → Rules → Rulesets, choose the rule and add the app to its “Bypass list”.",
 		}
 	case transport.Workflow:
 		return words{
@@ -103,14 +106,14 @@ func wordsOf(p Problem, r space.Remote) words {
 	case transport.Rejected:
 		return words{
 			remedy:   "Change what the rule asks for, or ask the people who run the repository to change the rule.",
-			atGitHub: "At github.com open the repository → Settings → Rules → Rulesets, and see which rule refuses: change it, or add yourself to its “Bypass list”. Or keep the space in a branch of its own: enter the branch satchel on the page Git remote, or run satchel space remote set with --branch satchel.",
+			atGitHub: "At github.com open the repository → Settings → Rules → Rulesets, and see which rule refuses: change it, or add yourself to its “Bypass list”. Or keep the space in a branch of its own: enter the branch satchel " + setRemote + " --branch satchel.",
 		}
 	case transport.OverLimit:
 		return words{remedy: "Use a smaller repository for the space, or ask the people who run this server to raise its limits."}
 	case transport.BlockedAddress:
 		return words{remedy: "Use a repository on the public internet. The people who run this server can set one in your own network: satchel space remote set with --trusted."}
 	case transport.BadURL:
-		return words{remedy: "Enter the address that the repository's page shows for cloning by HTTPS, without a user name or token in it, on the page Git remote, or with satchel space remote set."}
+		return words{remedy: "Enter the address that the repository's page shows for cloning by HTTPS, without a user name or token in it, " + setRemote + "."}
 	case transport.Shallow:
 		return words{
 			detail: "The repository at the remote is a shallow clone, which lacks the older history, so nothing can be fetched from it.",
@@ -132,7 +135,7 @@ func wordsOf(p Problem, r space.Remote) words {
 	case NoToken:
 		return words{
 			detail:   "The token for the remote cannot be read: it was encrypted with another key than the server has now.",
-			remedy:   "Enter the token again on the page Git remote, or with satchel space remote set. Or ask the people who run this server to restore its key file from a backup.",
+			remedy:   "Enter the token again " + setRemote + ". Or ask the people who run this server to restore its key file from a backup.",
 			atGitHub: "Ask the people who run this server to restore its key file from a backup, or make a new token. " + newToken,
 		}
 	case NoAccess:

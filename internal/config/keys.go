@@ -170,9 +170,9 @@ func keys(c *Config) []key {
 		row("remotes.ssh_key", &remotes.SSHKey, str, "", "Private key for ssh remotes; empty for no ssh.", absolute),
 		row("remotes.ssh_known_hosts", &remotes.SSHKnownHosts, str, "", "known_hosts file with the allowed ssh hosts.", absolute),
 
-		row("library.allow_sources", &c.Library.AllowSources, list, nil, "Hosts and repositories from which people who are not admins can add synced sources, such as docs.example.com or github.com/nuxt/*. Without entries only admins can, and the operator."),
+		row("library.allow_sources", &c.Library.AllowSources, list, nil, "Hosts and repositories from which people who are not admins can add sources, such as docs.example.com or github.com/nuxt/*. Without entries only admins can, and the operator."),
 
-		row("snapshot.repo", &c.Snapshot.Repo, str, "", "Repository to which the files of synced sources are pushed, as owner/name at auth.github.url or as a URL; empty for none. It needs snapshot.token, or an ssh URL.", short),
+		row("snapshot.repo", &c.Snapshot.Repo, str, "", "Repository to which the files of sources that follow an upstream are pushed, as owner/name at auth.github.url or as a URL; empty for none. It needs snapshot.token, or an ssh URL.", short),
 		row("snapshot.branch", &c.Snapshot.Branch, str, "main", "Branch of the repository.", required, short),
 		secretRow("snapshot.token", &c.Snapshot.Token, "Token that may push there."),
 		row("snapshot.restricted", &c.Snapshot.Restricted, boolean, false, "Whether sources that only named people can read go there too."),
@@ -217,7 +217,7 @@ func sections() []section {
 		{"space", "Limits of a space."},
 		{"remotes", "How spaces are kept in step with repositories elsewhere."},
 		{"library", "Sources that people share."},
-		{"snapshot", "A repository that has the files of all synced sources, as `docs/SOURCE/…`. Off without a repository. See docs/sources.md."},
+		{"snapshot", "A repository that has the files of all sources that follow an upstream, as `docs/SOURCE/…`. Off without a repository. See docs/sources.md."},
 		{"search", "How long a search waits, and which models it uses."},
 		{"search.embeddings", "An embedding model, which finds pages that say the same in other words. Off without a URL and a model."},
 		{"search.rerank", "A model that reranks the best results. Off without a URL."},

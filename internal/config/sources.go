@@ -44,8 +44,8 @@ func entryKeys() []entryKey {
 		{"description", "text", "empty", "A sentence that says when an AI should look there."},
 		{"aliases", "text, list", "empty", "Other names that people use for the source. A search with one of them finds the source first."},
 		{"audience", "`everyone`, list", "`everyone`", "The user names of those who can read the source."},
-		{"every", "duration", "`6h`", "The interval between syncs, from `5m` to `30d`; `0` for syncs on request only."},
-		{"paused", "true, false", "`false`", "Whether the source is synced on request only, whatever `every` says."},
+		{"every", "duration", "`6h`", "The interval between updates, from `5m` to `30d`; `0` for updates on request only."},
+		{"paused", "true, false", "`false`", "Whether the source is updated on request only, whatever `every` says."},
 	}
 }
 

@@ -78,8 +78,8 @@ func newSignals(version string, log *slog.Logger) *signals {
 		Synced: func(result string, d time.Duration) { syncs.Observe(d.Seconds(), result) },
 	}
 
-	runs := m.Histogram("source_sync_seconds", "Syncs of sources by how they ended.", telemetry.LatencyBuckets(), "state")
-	files := m.Counter("source_sync_files_total", "Files that syncs of sources changed, by change.", "change")
+	runs := m.Histogram("source_sync_seconds", "Updates of sources by how they ended.", telemetry.LatencyBuckets(), "state")
+	files := m.Counter("source_sync_files_total", "Files that updates of sources changed, by change.", "change")
 	g.synced = func(r space.SyncRun) {
 		runs.Observe(r.Ended.Sub(r.Started).Seconds(), string(r.State))
 		if r.State != space.SyncReady {
@@ -114,12 +114,12 @@ func (g *signals) count(c mcp.CallInfo) {
 // watchSyncs adds the gauges of synced sources.
 func (g *signals) watchSyncs(c *Core) {
 	g.metrics.GaugeFunc("sources_synced", "Sources that follow an upstream.", func() float64 { return float64(c.syncs.Stats().Syncs) })
-	g.metrics.GaugeFunc("sources_failing", "Synced sources whose last sync did not succeed.", func() float64 { return float64(len(c.syncs.Stats().Failing)) })
-	g.metrics.GaugeFunc("source_syncs", "Syncs of sources that run.", func() float64 { return float64(c.syncs.Stats().Running) })
-	g.metrics.GaugeFunc("source_oldest_sync_seconds", "The longest time since the last successful sync of a source with a schedule.", func() float64 {
+	g.metrics.GaugeFunc("sources_failing", "Sources whose last update did not succeed.", func() float64 { return float64(len(c.syncs.Stats().Failing)) })
+	g.metrics.GaugeFunc("source_syncs", "Updates of sources that run.", func() float64 { return float64(c.syncs.Stats().Running) })
+	g.metrics.GaugeFunc("source_oldest_sync_seconds", "The longest time since the last successful update of a source with a schedule.", func() float64 {
 		return c.syncs.Stats().Oldest.Seconds()
 	})
-	g.metrics.GaugeFunc("source_files", "Files that synced sources show.", func() float64 {
+	g.metrics.GaugeFunc("source_files", "Files that sources with an upstream show.", func() float64 {
 		n := 0
 		for _, s := range c.sources.All() {
 			if s.Upstream() {

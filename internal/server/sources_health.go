@@ -21,7 +21,7 @@ func (h *health) sources(context.Context) service.HealthCheck {
 	}
 	c := good(name, "%s.", follow(st.Syncs))
 	if st.Running > 0 {
-		c.Detail += fmt.Sprintf(" Now being synced: %d.", st.Running)
+		c.Detail += fmt.Sprintf(" Being updated now: %d.", st.Running)
 	}
 	var remedies []string
 	if len(st.Left) > 0 {

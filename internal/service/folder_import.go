@@ -129,15 +129,39 @@ func (v View) importFolder(ctx context.Context, a Actor, in ImportFolderInput, f
 	return out, nil
 }
 
-// message names the folder, if all files are in one.
-func (in ImportFolderInput) message() string {
-	name, _, _ := strings.Cut(in.Files[0].Path, "/")
+// foldersNamed limits the names of folders in one text.
+const foldersNamed = 3
+
+// Folders returns the names of the folders as a text, and their count. The text is empty if a file
+// is in no folder.
+func (in ImportFolderInput) Folders() (names string, count int) {
+	var all []string
 	for _, f := range in.Files {
-		if !strings.HasPrefix(f.Path, name+"/") {
-			return "Import files"
+		name, _, ok := strings.Cut(f.Path, "/")
+		if !ok {
+			return "", 0
+		}
+		if !slices.Contains(all, name) {
+			all = append(all, name)
 		}
 	}
-	return "Import the folder " + oneLine(name)
+	names = strings.Join(all[:min(len(all), foldersNamed)], ", ")
+	if rest := len(all) - foldersNamed; rest > 0 {
+		names += fmt.Sprintf(" and %d more", rest)
+	}
+	return names, len(all)
+}
+
+// message names the folders, unless a file is in none.
+func (in ImportFolderInput) message() string {
+	switch names, n := in.Folders(); n {
+	case 0:
+		return "Import files"
+	case 1:
+		return "Import the folder " + oneLine(names)
+	default:
+		return "Import the folders " + oneLine(names)
+	}
 }
 
 // planFile compares a file of a folder with the space.

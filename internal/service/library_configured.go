@@ -44,7 +44,7 @@ func (s *Service) ConfigureSources(ctx context.Context, a Actor, in ConfigureSou
 		return out, fault.New(fault.Forbidden, "Only the operator of this server may do that.")
 	}
 	if s.syncs == nil {
-		return out, fault.New(fault.Unavailable, "Sources cannot be synced here.")
+		return out, fault.New(fault.Unavailable, "Sources cannot be updated here.")
 	}
 	ids := map[string]bool{}
 	for _, entry := range in.Sources {

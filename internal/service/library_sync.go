@@ -26,7 +26,7 @@ type SyncedSourceInput struct {
 // it. Everybody but the operator and admins needs an entry in the list of the configuration.
 func (s *Service) mayFollow(a Actor, in syncs.Setting) (syncs.Setting, error) {
 	if s.syncs == nil {
-		return in, fault.New(fault.Unavailable, "Sources cannot be synced here.")
+		return in, fault.New(fault.Unavailable, "Sources cannot be updated here.")
 	}
 	in, err := syncs.Resolve(in)
 	if err != nil {

@@ -47,7 +47,7 @@ func (s *Service) UploadToSource(ctx context.Context, a Actor, in UploadToSource
 		return UploadedToSource{}, err
 	}
 	if s.syncs == nil {
-		return UploadedToSource{}, fault.New(fault.Unavailable, "Sources cannot be synced here.")
+		return UploadedToSource{}, fault.New(fault.Unavailable, "Sources cannot be updated here.")
 	}
 	_, err := s.managed(ctx, a, "UploadToSource", in.ID)
 	create := in.Create != nil && fault.CodeOf(err) == fault.NotFound

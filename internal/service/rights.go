@@ -86,7 +86,7 @@ func (s *Service) leaveToSync(operation string, m store.Membership) error {
 	if m.Source == "" || need.Synced || need.Role != space.Editor && need.Role != space.Owner {
 		return nil
 	}
-	return fault.New(fault.Forbidden, "This space belongs to the source %s. Only its sync changes it.", m.Source)
+	return fault.New(fault.Forbidden, "This space belongs to the source %s. Only its updates change it.", m.Source)
 }
 
 func (s *Service) membership(ctx context.Context, a Actor, ref SpaceRef) (store.Membership, error) {

@@ -93,8 +93,8 @@ func sentences() map[string][]string {
 		"source.add":           {"{who} added the source {about}"},
 		"source.change":        {"{who} changed the source {about}"},
 		"source.remove":        {"{who} removed the source {about}"},
-		"source.sync":          {"{who} synced the source {about}"},
-		"source.cancel":        {"{who} stopped a sync of the source {about}"},
+		"source.sync":          {"{who} updated the source {about}"},
+		"source.cancel":        {"{who} stopped an update of the source {about}"},
 		"source.upload":        {"{who} uploaded {name} to the source {subject}"},
 		"source.upload.remove": {"{who} removed files from the source {about}"},
 

@@ -155,10 +155,10 @@ type syncOptions struct {
 
 type syncRequest struct {
 	session
-	Reset   bool   `json:"reset" doc:"Rebuilds the source in the library from its space, even if it is up to date. Fetches every file of a synced source again."`
-	Confirm bool   `json:"confirm" doc:"Lets the sync of a synced source remove most of its files."`
+	Reset   bool   `json:"reset" doc:"Rebuilds the source in the library from its space, even if it is up to date. If the source follows an upstream, fetches every file again."`
+	Confirm bool   `json:"confirm" doc:"Lets the update of a source that follows an upstream remove most of its files."`
 	Push    *bool  `json:"push" doc:"Accepted without effect: the remote of a space is pushed by itself. The default is true."`
-	Filter  string `json:"sourceFilter" doc:"Syncs only the source with this ID."`
+	Filter  string `json:"sourceFilter" doc:"Updates only the source with this ID."`
 }
 
 const (
@@ -201,7 +201,7 @@ func (s *Server) sync(c *call, a syncRequest) (syncStartedView, error) {
 		runs = append(runs, r)
 	}
 	return syncStartedView{
-		startedView{a.session.named(), started, "The sync of " + what + " has started."},
+		startedView{a.session.named(), started, "The update of " + what + " has started."},
 		syncOptions{a.Reset, a.Push == nil || *a.Push, id}, id, runs,
 	}, nil
 }

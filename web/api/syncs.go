@@ -19,7 +19,7 @@ type addSourceRequest struct {
 	Description string         `json:"description,omitempty"`
 	Aliases     string         `json:"aliases,omitempty" doc:"Other names of the source, separated by commas. A search with one of them finds the source first."`
 	Readers     []string       `json:"readers,omitempty" doc:"Names of the readers. Without readers the source is for everybody."`
-	Every       *int64         `json:"every,omitempty" doc:"Seconds between syncs; 0 for syncs on request only. The default is 6 hours." api:"minimum=0"`
+	Every       *int64         `json:"every,omitempty" doc:"Seconds between updates; 0 for updates on request only. The default is 6 hours." api:"minimum=0"`
 }
 
 func (addSourceRequest) check() error { return nil } // the operation checks it
@@ -88,8 +88,8 @@ type changeSourceRequest struct {
 	Everybody   *bool          `json:"everybody,omitempty"`
 	Readers     *[]string      `json:"readers,omitempty" doc:"Names. The source is then not for everybody."`
 	Settings    map[string]any `json:"settings,omitempty" doc:"All settings of the kind."`
-	Every       *int64         `json:"every,omitempty" doc:"Seconds between syncs; 0 for syncs on request only." api:"minimum=0"`
-	Paused      *bool          `json:"paused,omitempty" doc:"true stops the schedule, and keeps its interval. false resumes it with a sync."`
+	Every       *int64         `json:"every,omitempty" doc:"Seconds between updates; 0 for updates on request only." api:"minimum=0"`
+	Paused      *bool          `json:"paused,omitempty" doc:"true stops the schedule, and keeps its interval. false resumes it with an update."`
 }
 
 func (changeSourceRequest) check() error { return nil } // the operation checks it
@@ -135,15 +135,15 @@ func (s *Server) removeSource(c *call, _ noBody) (removedSourceView, error) {
 type syncStatusView struct {
 	Source  string           `json:"source"`
 	Kind    space.SourceKind `json:"kind"`
-	State   string           `json:"state" doc:"How the last sync ended." api:"enum=new|ready|failed|limited|gone|refused|stopped|ended"`
+	State   string           `json:"state" doc:"How the last update ended." api:"enum=new|ready|failed|limited|gone|refused|stopped|ended"`
 	Problem string           `json:"problem,omitempty"`
 	Version string           `json:"version,omitempty" doc:"Of upstream, such as a commit."`
-	Every   int64            `json:"every" doc:"Seconds between syncs; 0 for syncs on request only." api:"minimum=0"`
-	Paused  bool             `json:"paused" doc:"The schedule is stopped. The source is synced on request."`
-	Checked string           `json:"checked,omitempty" doc:"The last successful sync." api:"format=date-time"`
+	Every   int64            `json:"every" doc:"Seconds between updates; 0 for updates on request only." api:"minimum=0"`
+	Paused  bool             `json:"paused" doc:"The schedule is stopped. The source is updated on request."`
+	Checked string           `json:"checked,omitempty" doc:"The last successful update." api:"format=date-time"`
 	Next    string           `json:"next,omitempty" api:"format=date-time"`
 	Running *syncStepView    `json:"running,omitempty"`
-	Runs    []syncRunView    `json:"runs" doc:"The last syncs, the newest first. Syncs without changes are left out."`
+	Runs    []syncRunView    `json:"runs" doc:"The last updates, the newest first. Updates without changes are left out."`
 }
 
 type syncStepView struct {
@@ -212,16 +212,16 @@ func (s *Server) syncRoutes() []route {
 	return []route{
 		on(post, "/api/sources", write, about{
 			id: "addSource", summary: "Add a source that follows an upstream", detail: "The configuration lists the addresses from which people can add sources.",
-			answer: "The source. Its first sync runs in the background.", status: http.StatusCreated, conflict: true, example: `{"id": "handbook", "url": "https://git.example/handbook.git"}`,
+			answer: "The source. Its first update runs in the background.", status: http.StatusCreated, conflict: true, example: `{"id": "handbook", "url": "https://git.example/handbook.git"}`,
 		}, s.addSource),
 		on(post, "/api/sources/preview", write, about{
 			id: "previewSource", summary: "Show what a new source would contain", answer: "The files. Nothing is kept.", example: `{"id": "handbook", "url": "https://git.example/handbook.git"}`,
 		}, s.previewSource),
 		on(patch, "/api/sources/{source}", write, about{
-			id: "changeSource", summary: "Change a synced source", detail: "An admin or the person who added the source can change it.", answer: "The source.", notFound: true, example: `{"title": "Handbook"}`,
+			id: "changeSource", summary: "Change a source that follows an upstream", detail: "An admin or the person who added the source can change it.", answer: "The source.", notFound: true, example: `{"title": "Handbook"}`,
 		}, s.changeSource),
-		on(remove, "/api/sources/{source}", write, about{id: "removeSource", summary: "Remove a synced source", detail: "Deletes its files and their history.", answer: "The removed source.", notFound: true}, s.removeSource),
-		on(get, "/api/sync/{source}", read, about{id: "syncStatus", summary: "How a source follows its upstream", answer: "The state, the progress and the last syncs.", notFound: true}, s.syncStatus),
-		on(remove, "/api/sync/{source}", write, about{id: "cancelSync", summary: "Cancel the running sync of a source", answer: "The source.", notFound: true, conflict: true}, s.cancelSync),
+		on(remove, "/api/sources/{source}", write, about{id: "removeSource", summary: "Remove a source that follows an upstream", detail: "Deletes its files and their history.", answer: "The removed source.", notFound: true}, s.removeSource),
+		on(get, "/api/sync/{source}", read, about{id: "syncStatus", summary: "How a source follows its upstream", answer: "The state, the progress and the last updates.", notFound: true}, s.syncStatus),
+		on(remove, "/api/sync/{source}", write, about{id: "cancelSync", summary: "Cancel the running update of a source", answer: "The source.", notFound: true, conflict: true}, s.cancelSync),
 	}
 }

@@ -85,8 +85,11 @@ func (s *pages) importFolder(v *web.Visit) error {
 	}
 	body := exportPage{Name: "the files", Folder: true, Done: done}
 	to := space.Path(in.Dir)
-	if name, _, ok := strings.Cut(in.Files[0].Path, "/"); ok {
-		body.Name, to = name, space.Path(path.Join(in.Dir, name))
+	if names, n := in.Folders(); n > 0 {
+		body.Name = names
+		if n == 1 {
+			to = space.Path(path.Join(in.Dir, names))
+		}
 	}
 	if done.Commit != "" {
 		body.Files = web.PageURL(m.ID, "files", to, "")

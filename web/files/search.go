@@ -15,6 +15,7 @@ import (
 	"satchel/internal/frontmatter"
 	"satchel/internal/service"
 	"satchel/internal/space"
+	"satchel/tools/index/language"
 	"satchel/web"
 )
 
@@ -179,7 +180,8 @@ func (s *pages) foundURL(m service.View, source, path, id, lines, upstream strin
 	return to, false
 }
 
-// queryWords returns the words of a query that a text may contain.
+// queryWords returns the words of a query that a text may contain. Stop words such as "the"
+// are left out, unless the query has no others.
 func queryWords(q string) []string {
 	var out []string
 	for f := range strings.FieldsSeq(q) {
@@ -194,6 +196,12 @@ func queryWords(q string) []string {
 				out = append(out, w)
 			}
 		}
+	}
+	langs := language.OfQuery(out).Langs
+	if topical := slices.DeleteFunc(slices.Clone(out), func(w string) bool {
+		return language.IsStop(w) || len(langs) > 0 && language.IsStop(w, langs[0])
+	}); len(topical) > 0 {
+		return topical
 	}
 	return out
 }

@@ -16,3 +16,15 @@ func TestTermsOf(t *testing.T) {
 		}
 	}
 }
+
+func TestQueryWordsLeavesOutStopWords(t *testing.T) {
+	for q, want := range map[string][]string{
+		"when is the boiler serviced": {"boiler", "serviced"},
+		"wo steht die Heizung":        {"steht", "heizung"},
+		"the and":                     {"the", "and"},
+	} {
+		if got := queryWords(q); !slices.Equal(got, want) {
+			t.Errorf("%s: %q", q, got)
+		}
+	}
+}

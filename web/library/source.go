@@ -45,6 +45,7 @@ type runRow struct {
 	Changes string
 	Short   string // of the version
 	Diff    string // address of the changes; "" if there are none
+	Names   string // of the first changed files, if people upload them
 }
 
 // managedPages adds the pages of sources that follow an upstream.
@@ -155,7 +156,10 @@ func (s *pages) sourceOf(v *web.Visit) (*sourcePage, error) {
 		body.Runs = append(body.Runs, row)
 	}
 	body.Uploads = s.uploadsOf(body)
-	return body, nil
+	if body.Uploads.Only() {
+		err = s.nameUploads(v, body)
+	}
+	return body, err
 }
 
 // kindTitle returns the name of a kind for people.

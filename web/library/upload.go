@@ -2,8 +2,10 @@ package library
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 
+	"satchel/internal/bytesize"
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
@@ -20,7 +22,13 @@ type uploadBody struct {
 	At          string // the address of the source's page
 	Transcripts bool   // of a source that follows YouTube, which takes nothing else
 	LeftOut     []space.UploadedFile
+	// Files are the first files of a source that has no others, and More counts the rest.
+	Files []heldFile
+	More  int
 }
+
+// heldFile is a file that a source of uploads has.
+type heldFile struct{ Path, Name, URL, Size string }
 
 // uploadsOf returns the part of the page for a source that takes uploads.
 func (s *pages) uploadsOf(p *sourcePage) uploadBody {
@@ -32,6 +40,58 @@ func (s *pages) uploadsOf(p *sourcePage) uploadBody {
 
 // Only reports whether all files of the source are uploaded.
 func (b uploadBody) Only() bool { return b.At != "" && !b.Transcripts }
+
+// namesShown limits the changed files that an update names.
+const namesShown = 3
+
+// nameUploads adds the files that a source of uploads has, and the names of those that each
+// listed update changed.
+func (s *pages) nameUploads(v *web.Visit, body *sourcePage) error {
+	ctx := v.R.Context()
+	managed, err := s.Service.OpenSyncedSource(ctx, v.Actor(), body.Source.ID)
+	if err != nil || managed.Source.Commit == "" {
+		return err
+	}
+	all, err := managed.Files(ctx, managed.Source.Commit, "")
+	if err != nil {
+		return web.Gone(err)
+	}
+	shown, more := web.FirstOf(all, v.R.URL.Query().Has("all"))
+	body.Uploads.More = more
+	for _, e := range shown {
+		f := heldFile{Path: string(e.Path), Name: web.ShownPath(e.Path, 150), Size: bytesize.Text(e.Size)}
+		if body.Reads {
+			f.URL = sharedURL(managed.Source, e.Path)
+		}
+		body.Uploads.Files = append(body.Uploads.Files, f)
+	}
+	before := map[string]space.CommitID{} // the commit before each run, by its ID
+	var next string
+	for _, r := range body.Sync.Runs {
+		if r.State != space.SyncReady || r.Commit == "" {
+			continue
+		}
+		before[next], next = r.Commit, r.ID
+	}
+	for i, r := range body.Runs {
+		if r.Diff == "" {
+			continue
+		}
+		files, total, err := managed.Changes(ctx, before[r.ID], r.Commit, "", namesShown)
+		if err != nil {
+			return web.Gone(err)
+		}
+		var names []string
+		for _, f := range files {
+			names = append(names, web.ShownPath(f.Path, 80))
+		}
+		if rest := total - len(files); rest > 0 {
+			names = append(names, strconv.Itoa(rest)+" more")
+		}
+		body.Runs[i].Names = strings.Join(names, ", ")
+	}
+	return nil
+}
 
 // canManage returns an error if the visitor may not change the source in the path.
 func (s *pages) canManage(v *web.Visit) error {

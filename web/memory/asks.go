@@ -31,11 +31,12 @@ type askedFact struct {
 }
 
 // asks adds the facts to look at: those that contradict or repeat each other, those that
-// have expired, and those that an AI proposed and nobody has confirmed.
-func (s *pages) asks(v *web.Visit, m service.View, all []service.MemoryFact, body *memoryPage) error {
+// have expired, and those that an AI proposed and nobody has confirmed. It returns the paths of
+// the listed facts.
+func (s *pages) asks(v *web.Visit, m service.View, all []service.MemoryFact, body *memoryPage) (map[space.Path]bool, error) {
 	audit, err := s.Service.AuditMemory(v.R.Context(), v.Actor(), service.AuditMemoryInput{Space: service.SpaceRef{ID: m.ID}})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	against := ask{ID: "against", Title: "May contradict each other", Text: "These facts have the same name or nearly the same words. Keep the one that is true, and forget the other."}
 	over := ask{ID: "over", Title: "Expired", Text: "Your AIs no longer get these facts.", MoreURL: body.ExpiredURL}
@@ -72,13 +73,17 @@ func (s *pages) asks(v *web.Visit, m service.View, all []service.MemoryFact, bod
 			add(&proposed, f)
 		}
 	}
+	listed := map[space.Path]bool{}
 	for _, a := range []ask{against, over, proposed} {
 		if n := len(a.Facts); n > 0 {
 			body.Asks = append(body.Asks, a)
 			body.Asking += n + a.More
 		}
+		for _, f := range a.Facts {
+			listed[f.Path] = true
+		}
 	}
-	return nil
+	return listed, nil
 }
 
 // didURL adds to an address what the visitor just did, and the commit that did it.

@@ -94,7 +94,7 @@ type memoryPage struct {
 	ExpiredURL    string
 	CurrentURL    string
 	Asks          []ask // what to look at; only on the first page of all facts
-	Asking        int   // count of facts in Asks, with those that are not listed
+	Asking        int   // count of facts to look at, with those that Asks leaves out
 	Damaged       []knownFact
 	MoreDamaged   int
 	Left          int
@@ -153,8 +153,8 @@ func (m memoryQuery) encode() string {
 	return ""
 }
 
-// all reports whether the query selects all current facts.
-func (m memoryQuery) all() bool { return m.text == "" && m.kind == "" && m.show == "" && m.page <= 1 }
+// all reports whether the query selects all current facts, on any page.
+func (m memoryQuery) all() bool { return m.text == "" && m.kind == "" && m.show == "" }
 
 func (m memoryQuery) matches(f service.MemoryFact) bool {
 	if m.kind != "" && f.Type != m.kind {
@@ -187,6 +187,13 @@ func (s *pages) listFacts(v *web.Visit, status int, m service.View, q memoryQuer
 		return web.Gone(err)
 	}
 	body := memoryPage{Action: "/spaces/" + string(m.ID) + "/memory", Writes: m.Role != space.Reader, Query: q.text, Type: q.kind, Show: q.show, Left: all.Left}
+	body.ExpiredURL, body.CurrentURL = body.Action+"?show=expired", body.Action
+	asked := map[space.Path]bool{}
+	if q.all() {
+		if asked, err = s.asks(v, m, all.Facts, &body); err != nil {
+			return err
+		}
+	}
 	var list []service.MemoryFact
 	kinds := map[string]bool{}
 	for _, f := range all.Facts {
@@ -200,7 +207,7 @@ func (s *pages) listFacts(v *web.Visit, status int, m service.View, q memoryQuer
 			body.Total++
 		}
 		kinds[f.Type] = true
-		if f.Expired == (q.show == "expired") && q.matches(f) {
+		if f.Expired == (q.show == "expired") && q.matches(f) && (!asked[f.Path] || f.Name() == q.edit) {
 			list = append(list, f)
 		}
 	}
@@ -231,7 +238,6 @@ func (s *pages) listFacts(v *web.Visit, status int, m service.View, q memoryQuer
 	if q.page < body.Pages {
 		body.After = at(func(o *memoryQuery) { o.page++ })
 	}
-	body.ExpiredURL, body.CurrentURL = body.Action+"?show=expired", body.Action
 	from := (q.page - 1) * factsShown
 	for _, f := range list[from:min(from+factsShown, len(list))] {
 		if n := len(body.Groups); n == 0 || body.Groups[n-1].Type != f.Type {
@@ -249,10 +255,8 @@ func (s *pages) listFacts(v *web.Visit, status int, m service.View, q memoryQuer
 			}
 		}
 	}
-	if q.all() {
-		if err := s.asks(v, m, all.Facts, &body); err != nil {
-			return err
-		}
+	if q.page > 1 {
+		body.Asks = nil
 	}
 	if status == http.StatusOK {
 		body.Said, body.Undo = s.said(v, m)

@@ -25,15 +25,15 @@ func rowOf(ctx context.Context, m service.View, f service.MemoryFact) (*editedRo
 }
 
 // confidenceOf returns the confidence that a form offers. What a person saves counts as said by
-// them, so an inferred fact becomes certain unless they choose otherwise.
+// them, so the confidence of an inferred fact is not theirs: the field is empty, which means certain.
 func confidenceOf(f service.MemoryFact) string {
 	if !f.HasSure || !f.Stated() {
-		return "1"
+		return ""
 	}
 	return strconv.FormatFloat(f.Sure, 'g', -1, 64)
 }
 
-// parseConfidence parses the field of a form. An empty field means the usual confidence.
+// parseConfidence parses the field of a form. An empty field means certain.
 func parseConfidence(text string) (*float64, error) {
 	if text == "" {
 		return nil, nil

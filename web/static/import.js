@@ -47,8 +47,10 @@
     const bytes = Number(form.dataset.bytes);
     const show = (problem) => {
       const sum = total();
-      const name = chosen[0]?.path.split('/')[0];
-      let text = chosen.length > 0 ? `${chosen.every((c) => c.path.startsWith(`${name}/`)) ? `${name}: ` : ''}${files(chosen.length)}, ${size(sum)}.` : '';
+      // Files that lie in no folder have no name in front of their count.
+      const folders = chosen.every((c) => c.path.includes('/')) ? [...new Set(chosen.map((c) => c.path.split('/')[0]))] : [];
+      const names = folders.length > 3 ? `${folders.slice(0, 3).join(', ')} and ${number(folders.length - 3)} more` : folders.join(', ');
+      let text = chosen.length > 0 ? `${names && `${names}: `}${files(chosen.length)}, ${size(sum)}.` : '';
       if (hidden > 0) text += ` ${files(hidden, 'hidden file')} left out.`;
       if (chosen.length > most) problem = `The folder has more than ${files(most)}. Choose one of its subfolders.`;
       else if (sum > bytes) problem = `The folder has ${size(sum)}, more than can be imported at once. Choose one of its subfolders.`;

@@ -114,7 +114,7 @@ func (b *batch) flush(ctx context.Context) error {
 	}
 	c, err := b.m.o.Store.Commit(ctx, b.id, b.cs, b.meta)
 	if fault.CodeOf(err) == fault.Conflict {
-		return fault.Wrap(err, fault.Unavailable, "The space of the source changed during the sync.")
+		return fault.Wrap(err, fault.Unavailable, "The space of the source changed during the update.")
 	}
 	if err != nil {
 		return err
@@ -152,5 +152,5 @@ func (m *Manager) stageDir(run string) string { return filepath.Join(m.o.Dir, ru
 
 // damagedStage converts the error of a stage for people.
 func damagedStage(err error) error {
-	return fault.Wrap(err, fault.Unavailable, "The fetched files were lost. The next sync fetches them again.")
+	return fault.Wrap(err, fault.Unavailable, "The fetched files were lost. The next update fetches them again.")
 }

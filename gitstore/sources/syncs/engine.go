@@ -45,15 +45,15 @@ type run struct {
 }
 
 var (
-	errCanceled = fault.New(fault.Canceled, "The sync was canceled.")
+	errCanceled = fault.New(fault.Canceled, "The update was canceled.")
 	errRemoved  = fault.New(fault.Canceled, "The source was removed.")
 	errEnded    = fault.New(fault.Canceled, "The person who added the source has left this server.")
 
-	errInterrupted = fault.New(fault.Unavailable, "The sync was interrupted. The next one starts from the beginning.")
+	errInterrupted = fault.New(fault.Unavailable, "The update was interrupted. The next one starts from the beginning.")
 )
 
 func errTooLong(limit time.Duration) error {
-	return fault.New(fault.TooLarge, "The sync did not end within %d minutes, which is the limit. Let the source take fewer files or pages with its settings, or divide it.", limit/time.Minute)
+	return fault.New(fault.TooLarge, "The update did not end within %d minutes, which is the limit. Let the source take fewer files or pages with its settings, or divide it.", limit/time.Minute)
 }
 
 func (m *Manager) newRun(j job, started time.Time) *run {
@@ -362,7 +362,7 @@ func explainDisk(err error) error {
 		full = full || strings.Contains(err.Error(), words)
 	}
 	if full {
-		return fault.Wrap(err, fault.Unavailable, "The server's disk is full. The sync is tried again; make room on the disk.")
+		return fault.Wrap(err, fault.Unavailable, "The server's disk is full. The update is tried again; make room on the disk.")
 	}
 	return err
 }

@@ -152,7 +152,7 @@ func (m *Manager) start(ctx context.Context, j job) (*run, error) {
 	if r := e.run; r != nil {
 		m.mu.Unlock()
 		if j.Reset && !r.Reset || j.Confirm && !r.Confirm {
-			return nil, fault.New(fault.Conflict, "A sync of %s runs already. Wait until it ends, or cancel it.", j.Source)
+			return nil, fault.New(fault.Conflict, "An update of %s runs already. Wait until it ends, or cancel it.", j.Source)
 		}
 		_, err := m.open() // it may be a run of an earlier process
 		return r, err
@@ -233,9 +233,9 @@ func (m *Manager) wait(ctx context.Context, r *run, progress func(space.SyncProg
 		case <-r.done:
 			return r.result, nil
 		case <-ctx.Done():
-			return space.SyncRun{}, fault.Wrap(ctx.Err(), fault.Canceled, "The request ended. The sync continues.")
+			return space.SyncRun{}, fault.Wrap(ctx.Err(), fault.Canceled, "The request ended. The update continues.")
 		case <-m.ctx.Done():
-			return space.SyncRun{}, fault.New(fault.Unavailable, "The server is shutting down. The sync continues after its next start.")
+			return space.SyncRun{}, fault.New(fault.Unavailable, "The server is shutting down. The update continues after its next start.")
 		case <-tick.C:
 			m.mu.Lock()
 			at := r.at
@@ -266,7 +266,7 @@ func (m *Manager) Cancel(ctx context.Context, id string) error {
 	case e == nil:
 		return sources.NotThere(id)
 	case r == nil:
-		return fault.New(fault.Conflict, "No sync of %s runs.", id)
+		return fault.New(fault.Conflict, "No update of %s runs.", id)
 	}
 	r.cancel(errCanceled)
 	if _, err := m.open(); err != nil { // it may be a run of an earlier process

@@ -107,7 +107,7 @@ func EveryOf(s Setting) (time.Duration, error) {
 	}
 	every := time.Duration(*s.Every) * time.Second
 	if every != 0 && (every < least || every > MaxEvery) {
-		return 0, fault.New(fault.Invalid, "The interval between syncs is %d minutes to 30 days, or 0 for syncs on request only.", least/time.Minute).In("every")
+		return 0, fault.New(fault.Invalid, "The interval between updates is %d minutes to 30 days, or 0 for updates on request only.", least/time.Minute).In("every")
 	}
 	return every, nil
 }

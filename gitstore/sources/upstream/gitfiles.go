@@ -194,7 +194,7 @@ func (g *gitFiles) fetchContents(ctx context.Context, r *scratchRepo, e transpor
 		return gitFault(err)
 	}
 	if now, err := r.tip(); err != nil || now != tip {
-		return errors.Join(err, fault.New(fault.Unavailable, "The repository changed during the sync."))
+		return errors.Join(err, fault.New(fault.Unavailable, "The repository changed during the update."))
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func (g *gitHub) Validate() error {
 		return fault.New(fault.Invalid, "The host is a name such as github.example.com.").In("host")
 	}
 	if len(g.AdditionalSyncs) > maxAdditionalSyncs {
-		return fault.New(fault.Invalid, "A source can have %d additional syncs. Add another source for more.", maxAdditionalSyncs).In("additional_syncs")
+		return fault.New(fault.Invalid, "The setting additional_syncs can have %d entries. Add another source for more.", maxAdditionalSyncs).In("additional_syncs")
 	}
 	for r := range g.all() {
 		if r.Repo = strings.Trim(strings.TrimSpace(r.Repo), "/"); !repoForm.MatchString(r.Repo) {

@@ -252,14 +252,14 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Remove a synced source
+         * Remove a source that follows an upstream
          * @description Deletes its files and their history.
          */
         delete: operations["removeSource"];
         options?: never;
         head?: never;
         /**
-         * Change a synced source
+         * Change a source that follows an upstream
          * @description An admin or the person who added the source can change it.
          */
         patch: operations["changeSource"];
@@ -315,7 +315,7 @@ export interface paths {
         put?: never;
         /** Bring one source up to date */
         post: operations["sync"];
-        /** Cancel the running sync of a source */
+        /** Cancel the running update of a source */
         delete: operations["cancelSync"];
         options?: never;
         head?: never;
@@ -330,7 +330,7 @@ export interface components {
             /** @description Other names of the source, separated by commas. A search with one of them finds the source first. */
             aliases?: string;
             description?: string;
-            /** @description Seconds between syncs; 0 for syncs on request only. The default is 6 hours. */
+            /** @description Seconds between updates; 0 for updates on request only. The default is 6 hours. */
             every?: number;
             /** @description Unique on the server. */
             id?: string;
@@ -362,10 +362,10 @@ export interface components {
             /** @description Separated by commas. */
             aliases?: string;
             description?: string;
-            /** @description Seconds between syncs; 0 for syncs on request only. */
+            /** @description Seconds between updates; 0 for updates on request only. */
             every?: number;
             everybody?: boolean;
-            /** @description true stops the schedule, and keeps its interval. false resumes it with a sync. */
+            /** @description true stops the schedule, and keeps its interval. false resumes it with an update. */
             paused?: boolean;
             /** @description Names. The source is then not for everybody. */
             readers?: string[];
@@ -768,15 +768,15 @@ export interface components {
             value: string;
         };
         Sync: {
-            /** @description Lets the sync of a synced source remove most of its files. */
+            /** @description Lets the update of a source that follows an upstream remove most of its files. */
             confirm?: boolean;
             /** @description Accepted without effect: the remote of a space is pushed by itself. The default is true. */
             push?: boolean;
-            /** @description Rebuilds the source in the library from its space, even if it is up to date. Fetches every file of a synced source again. */
+            /** @description Rebuilds the source in the library from its space, even if it is up to date. If the source follows an upstream, fetches every file again. */
             reset?: boolean;
             /** @description Names a sandbox of shell. Every answer repeats it. Without it, the name is default. */
             sessionId?: string;
-            /** @description Syncs only the source with this ID. */
+            /** @description Updates only the source with this ID. */
             sourceFilter?: string;
         };
         SyncOptions: {
@@ -822,23 +822,23 @@ export interface components {
         SyncStatus: {
             /**
              * Format: date-time
-             * @description The last successful sync.
+             * @description The last successful update.
              */
             checked?: string;
-            /** @description Seconds between syncs; 0 for syncs on request only. */
+            /** @description Seconds between updates; 0 for updates on request only. */
             every: number;
             kind: string;
             /** Format: date-time */
             next?: string;
-            /** @description The schedule is stopped. The source is synced on request. */
+            /** @description The schedule is stopped. The source is updated on request. */
             paused: boolean;
             problem?: string;
             running?: components["schemas"]["SyncStep"];
-            /** @description The last syncs, the newest first. Syncs without changes are left out. */
+            /** @description The last updates, the newest first. Updates without changes are left out. */
             runs: components["schemas"]["SyncRun"][];
             source: string;
             /**
-             * @description How the last sync ended.
+             * @description How the last update ended.
              * @enum {string}
              */
             state: "new" | "ready" | "failed" | "limited" | "gone" | "refused" | "stopped" | "ended";
@@ -1520,7 +1520,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The source. Its first sync runs in the background. */
+            /** @description The source. Its first update runs in the background. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -1777,7 +1777,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The state, the progress and the last syncs. */
+            /** @description The state, the progress and the last updates. */
             200: {
                 headers: {
                     [name: string]: unknown;

@@ -135,15 +135,19 @@ func (s *Source) byDocument(best []chunkMatch, cover *coverage, lead float64, ex
 		if explain {
 			f.Why = &Explanation{passage: f.Chunks[0].ID}
 		}
-		f.rescore("the query's terms in the best passage", f.Chunks[0].score)
+		f.rescore("The best passage has words of the search.", f.Chunks[0].score)
 		share, others := secondChunk, 0.0
 		for _, c := range f.Chunks[1:min(len(f.Chunks), 4)] {
 			others += share * c.score
 			share /= 2
 		}
-		f.rescore("other passages of the page", f.Score+others)
-		f.rescore("the beginning of the page", f.Score+leading[i])
-		f.rescore("how many words of the query one passage has", f.Score*(1+coverWeight*cover.of(f.terms)))
+		f.rescore("Other passages of the page have words of the search.", f.Score+others)
+		f.rescore("The beginning of the page has words of the search.", f.Score+leading[i])
+		what := "One passage has some words of the search."
+		if explain && cover.whole(f.terms) {
+			what = "One passage has all words of the search."
+		}
+		f.rescore(what, f.Score*(1+coverWeight*cover.of(f.terms)))
 	}
 	return order
 }

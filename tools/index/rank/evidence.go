@@ -104,7 +104,7 @@ func (u *Run) weighEvidence(ctx context.Context, docs []*Candidate) error {
 		scored := f.Score
 		e.weigh(f, words, headed)
 		if f.Chunks[0].talk() {
-			f.rescore("words of the query close together", f.Score*(1+denseBoost*e.dense(words.Field(parse.FieldBody))))
+			f.rescore("Words of the search are close together.", f.Score*(1+denseBoost*e.dense(words.Field(parse.FieldBody))))
 		}
 		if !u.plan.sentence {
 			continue
@@ -117,13 +117,13 @@ func (u *Run) weighEvidence(ctx context.Context, docs []*Candidate) error {
 				}
 			}
 			opening, beginning := e.opened(lead, words)
-			f.rescore("words of the query at the beginning of the page or in the headings", f.Score*max((1+openedBoost*opening)*(1+begunBoost*beginning), 1+topicBoost*e.inHeads(words)))
+			f.rescore("Words of the search are at the beginning of the page or in its headings.", f.Score*max((1+openedBoost*opening)*(1+begunBoost*beginning), 1+topicBoost*e.inHeads(words)))
 			if e.total > 0 {
-				f.rescore("words of the query in the path", f.Score*(1+pathBoost*e.inPath(string(f.path))/e.total))
+				f.rescore("Words of the search are in the path.", f.Score*(1+pathBoost*e.inPath(string(f.path))/e.total))
 			}
 		}
 		if scored > 0 {
-			f.rescore("the query is a sentence: names and places count more", scored*math.Pow(f.Score/scored, sentencePower))
+			f.rescore("The search is a sentence, so names and places count more.", scored*math.Pow(f.Score/scored, sentencePower))
 		}
 	}
 	return nil
@@ -224,7 +224,7 @@ func newEvidence(u *Run) *evidence {
 // weigh changes the score of a document. words are the words of its best passage, and
 // headed is the passage's boost for its headings.
 func (e *evidence) weigh(f *Candidate, words parse.Tokens, headed float64) {
-	f.rescore("words of the query in the directory's name", f.Score+placeWeight*e.inPath(path.Dir(f.Header.Path)))
+	f.rescore("Words of the search are in the name of the directory.", f.Score+placeWeight*e.inPath(path.Dir(f.Header.Path)))
 	title := e.titleTerms(f.Header.Title)
 	share := 0.0
 	for _, t := range title {
@@ -233,7 +233,7 @@ func (e *evidence) weigh(f *Candidate, words parse.Tokens, headed float64) {
 		}
 	}
 	if len(title) > 0 {
-		f.rescore("the share of the title that is in the query", f.Score*(1+coveredBoost*math.Pow(share/float64(len(title)), coveredPower)))
+		f.rescore("Words of the title are in the search.", f.Score*(1+coveredBoost*math.Pow(share/float64(len(title)), coveredPower)))
 	}
 	named := max(e.named(f.Header, title), headed)
 	near := 0.0
@@ -241,8 +241,8 @@ func (e *evidence) weigh(f *Candidate, words parse.Tokens, headed float64) {
 		near = adjacentBoost * e.adjacency(words.Field(parse.FieldBody))
 	}
 	scored := f.Score
-	f.rescore("a title, file name or heading is the query", scored*(1+named))
-	f.rescore("words of the query next to each other", scored*(1+(named+near)))
+	f.rescore("The search is the title, the file name or a heading.", scored*(1+named))
+	f.rescore("Words of the search are next to each other.", scored*(1+(named+near)))
 }
 
 // titleTerms returns the words of a title, without stop words and repetitions.

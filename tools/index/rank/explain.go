@@ -48,11 +48,11 @@ type FieldScore struct {
 
 // ScoreStep is a change of a document's score.
 type ScoreStep struct {
-	What  string  `json:"what"`
+	What  string  `json:"what"`  // the reason, as a sentence
 	Score float64 `json:"score"` // after the step
 }
 
-// rescore changes the score of a document. what is the reason that its explanation names.
+// rescore changes the score of a document. what is the reason in its explanation, a sentence.
 func (f *Candidate) rescore(what string, score float64) {
 	if f.Why != nil && score != f.Score {
 		f.Why.Steps = append(f.Why.Steps, ScoreStep{what, score})

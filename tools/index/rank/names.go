@@ -77,7 +77,7 @@ func (u *Run) preferNamed(docs []*Candidate) {
 	}
 	for _, f := range docs {
 		if slices.Contains(u.plan.named, f.Source) {
-			f.rescore("the query names the source", f.Score*(1+sourceBoost))
+			f.rescore("The search names the source.", f.Score*(1+sourceBoost))
 		}
 	}
 }

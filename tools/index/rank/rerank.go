@@ -55,7 +55,7 @@ func (u *Run) rerank(ctx context.Context, docs []*Candidate) error {
 	// Keep the range of the scores, so that the documents stay above the rest.
 	high, low := slices.Max(scores), slices.Min(scores)
 	for i, s := range fuseScores(scores, judged, o.RerankWeight) {
-		top[i].rescore("the reranking model", low+s*(high-low))
+		top[i].rescore("The reranking model compared the page with the search.", low+s*(high-low))
 	}
 	slices.SortStableFunc(top, func(a, b *Candidate) int { return cmp.Compare(b.Score, a.Score) })
 	return nil

@@ -146,11 +146,15 @@ const coverWeight = 0.7
 type coverage struct {
 	weight []float64 // of each of the first terms
 	total  float64
+	words  map[int]uint64 // the terms of each word, by Term.word
 }
 
 func newCoverage(terms []Term, st statistics) *coverage {
-	c := &coverage{}
+	c := &coverage{words: map[int]uint64{}}
 	for i, t := range terms {
+		if t.word >= 0 {
+			c.words[t.word] |= 1 << i
+		}
 		w := t.Weight * t.residualIDF * idf(st.chunks, t.DF)
 		if t.DF == 0 {
 			continue
@@ -178,4 +182,14 @@ func (c *coverage) of(terms uint64) float64 {
 		}
 	}
 	return sum / c.total
+}
+
+// whole reports whether the given terms have every word of the query, in any form.
+func (c *coverage) whole(terms uint64) bool {
+	for _, word := range c.words {
+		if terms&word == 0 {
+			return false
+		}
+	}
+	return len(c.words) > 0
 }

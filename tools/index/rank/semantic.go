@@ -297,11 +297,11 @@ func (c *cosines) order(docs []*Candidate, weight float64) []*Candidate {
 	}
 	last := math.Inf(1)
 	for i, s := range fuseScores(words, meaning, weight) {
-		all[i].rescore("the meaning of the page", s*top)
+		all[i].rescore("The meaning of the page was compared with the search.", s*top)
 		last = min(last, all[i].Score)
 	}
 	for _, f := range docs[judged:] { // in their previous order, below the others
-		f.rescore("below the pages whose meaning was compared", min(last, (1-weight)*f.Score))
+		f.rescore("Pages whose meaning was compared come first.", min(last, (1-weight)*f.Score))
 	}
 	slices.SortStableFunc(all, func(a, b *Candidate) int { return cmp.Compare(b.Score, a.Score) })
 	return append(all, docs[judged:]...)

@@ -76,9 +76,9 @@ func (u *Run) prefer(ctx context.Context, all []*Candidate, limit int) ([]*Candi
 	for _, f := range head {
 		k := f.Header
 		if k.Lang != "" && reader != "" && language.Base(k.Lang) != reader && !asked {
-			f.rescore("another language than the reader's", f.Score*factor)
+			f.rescore("The page is in another language than yours.", f.Score*factor)
 		}
-		f.rescore("how recently the page was changed", f.Score*(1+freshness(k.Date, now)))
+		f.rescore("The page was changed recently.", f.Score*(1+freshness(k.Date, now)))
 	}
 	byScore(head)
 	return append(gather(head, reader), rest...), nil
@@ -238,7 +238,7 @@ func standIn(members []*Candidate, reader string) *Candidate {
 			shown.takeIn(f, f.Header.Path)
 		}
 	}
-	shown.rescore("the best of its versions and translations", top)
+	shown.rescore("The page stands for its other versions and translations, and has the score of the best one.", top)
 	return shown
 }
 

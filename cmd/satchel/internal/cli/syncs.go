@@ -31,7 +31,7 @@ type settingFlags struct {
 func addSettingFlags(fs *pflag.FlagSet) settingFlags {
 	return settingFlags{
 		kind:  fs.String("kind", "", "the `KIND` of upstream, such as git (default: what the URL looks like)"),
-		every: fs.String("every", "", "the `INTERVAL` between syncs, such as 6h; 0 for syncs on request only (default 6h)"),
+		every: fs.String("every", "", "the `INTERVAL` between updates, such as 6h; 0 for updates on request only (default 6h)"),
 		set:   fs.StringArray("set", nil, "a setting of the kind as `NAME=VALUE`, such as branch=main; the value may be JSON. Can be repeated"),
 	}
 }
@@ -139,7 +139,7 @@ func (c *call) sourceChange() *cobra.Command {
 		aliases := fs.String("aliases", "", aliasesUsage)
 		readers := fs.StringSlice("for", nil, "the `NAMES` of its readers, separated by commas")
 		everybody := fs.Bool("for-everybody", false, "let everybody on the server read the source")
-		every := fs.String("every", "", "the `INTERVAL` between syncs, such as 6h; 0 for syncs on request only")
+		every := fs.String("every", "", "the `INTERVAL` between updates, such as 6h; 0 for updates on request only")
 		set := fs.StringArray("set", nil, "a setting of the kind as `NAME=VALUE`; the settings replace all others. Can be repeated")
 		return func(ctx context.Context, args []string) error {
 			none := ""
@@ -170,8 +170,8 @@ func (c *call) sourceChange() *cobra.Command {
 func (c *call) sourceSync() *cobra.Command {
 	return c.command(&cobra.Command{Use: "sync ID", Args: cobra.ExactArgs(1), Short: "update a source now"}, func(fs *pflag.FlagSet) runner {
 		reset := fs.Bool("reset", false, "fetch every file again")
-		dry := fs.Bool("dry-run", false, "only show what the sync would change")
-		confirm := fs.Bool("confirm", false, "let the sync remove most of the files")
+		dry := fs.Bool("dry-run", false, "only show what the update would change")
+		confirm := fs.Bool("confirm", false, "let the update remove most of the files")
 		return func(ctx context.Context, args []string) error {
 			x, err := longTask(ctx, c, (*service.Service).SyncSource, service.SyncSourceInput{ID: args[0], Reset: *reset, DryRun: *dry, Confirm: *confirm})
 			if err != nil {
@@ -183,13 +183,13 @@ func (c *call) sourceSync() *cobra.Command {
 }
 
 func (c *call) sourceCancel() *cobra.Command {
-	return c.command(&cobra.Command{Use: "cancel ID", Args: cobra.ExactArgs(1), Short: "cancel the running sync of a source"}, func(*pflag.FlagSet) runner {
+	return c.command(&cobra.Command{Use: "cancel ID", Args: cobra.ExactArgs(1), Short: "cancel the running update of a source"}, func(*pflag.FlagSet) runner {
 		return func(ctx context.Context, args []string) error {
 			return c.admin(ctx, func(s admin.Service) error {
 				if _, err := admin.Do(ctx, s, (*service.Service).CancelSync, service.CancelSyncInput{ID: args[0]}); err != nil {
 					return err
 				}
-				return c.answer(struct{}{}, func() { c.printf("The sync of %s was canceled.\n", args[0]) })
+				return c.answer(struct{}{}, func() { c.printf("The update of %s was canceled.\n", args[0]) })
 			})
 		}
 	})
@@ -197,9 +197,9 @@ func (c *call) sourceCancel() *cobra.Command {
 
 // sourcePause returns the command that stops the schedule of a source or, if paused is false, resumes it.
 func (c *call) sourcePause(paused bool) *cobra.Command {
-	use, short, done := "resume ID", "sync a paused source on its schedule again", "%s syncs on its schedule again. A sync starts now.\n"
+	use, short, done := "resume ID", "update a paused source on its schedule again", "%s is updated on its schedule again. An update starts now.\n"
 	if paused {
-		use, short, done = "pause ID", "stop the schedule of a source, so that it syncs on request only", "%s is paused. To resume it: satchel source resume %[1]s\n"
+		use, short, done = "pause ID", "stop the schedule of a source, so that it is updated on request only", "%s is paused. To resume it: satchel source resume %[1]s\n"
 	}
 	return c.command(&cobra.Command{Use: use, Args: cobra.ExactArgs(1), Short: short}, func(*pflag.FlagSet) runner {
 		return func(ctx context.Context, args []string) error {
@@ -217,7 +217,7 @@ func (c *call) sourcePause(paused bool) *cobra.Command {
 }
 
 func (c *call) sourceStatus() *cobra.Command {
-	return c.command(&cobra.Command{Use: "status ID", Args: cobra.ExactArgs(1), Short: "show how a source follows its upstream, with its last syncs"}, func(*pflag.FlagSet) runner {
+	return c.command(&cobra.Command{Use: "status ID", Args: cobra.ExactArgs(1), Short: "show how a source follows its upstream, with its last updates"}, func(*pflag.FlagSet) runner {
 		return func(ctx context.Context, args []string) error {
 			return c.admin(ctx, func(s admin.Service) error {
 				x, err := admin.Do(ctx, s, (*service.Service).ListSyncRuns, service.ListSyncRunsInput{ID: args[0]})
@@ -230,7 +230,7 @@ func (c *call) sourceStatus() *cobra.Command {
 					case space.OriginFile:
 						c.printf("Its settings come from the configuration file.\n")
 					case space.OriginLeft:
-						c.printf("Its entry is no longer in the configuration file, so it is synced on request only. To remove it: satchel source remove %s\n", x.Source)
+						c.printf("Its entry is no longer in the configuration file, so it is updated on request only. To remove it: satchel source remove %s\n", x.Source)
 					}
 					if x.Paused {
 						c.printf("It is paused. To resume it: satchel source resume %s\n", x.Source)
@@ -239,7 +239,7 @@ func (c *call) sourceStatus() *cobra.Command {
 						c.printf("%s\n", printable(x.Problem))
 					}
 					if x.Running != nil {
-						c.printf("A sync runs: %s, %d of %d files.\n", x.Running.Step, x.Running.Done, x.Running.Total)
+						c.printf("An update runs: %s, %d of %d files.\n", x.Running.Step, x.Running.Done, x.Running.Total)
 					}
 					table(c.Stdout, "STARTED\tSTATE\tFILES\tCHANGES\tPROBLEM", x.Runs, func(r space.SyncRun) string {
 						return fmt.Sprintf("%s\t%s\t%d\t%s\t%s", r.Started.Format(time.RFC3339), r.State, r.Files, changesOf(r.SyncCounts), printable(r.Problem))
@@ -266,11 +266,11 @@ func (c *call) sourceRemove() *cobra.Command {
 func (c *call) printSync(x service.SyncedSource) {
 	switch {
 	case x.DryRun != nil:
-		c.printf("A sync of %s would change: %s.\n", x.ID, changesOf(x.DryRun.SyncCounts))
+		c.printf("An update of %s would change: %s.\n", x.ID, changesOf(x.DryRun.SyncCounts))
 	case x.Run == nil:
 		c.printf("%s is %s.\n", x.ID, x.State)
 	case x.Run.Problem != "":
-		c.printf("The sync of %s did not succeed (%s): %s\n", x.ID, x.Run.State, printable(x.Run.Problem))
+		c.printf("The update of %s did not succeed (%s): %s\n", x.ID, x.Run.State, printable(x.Run.Problem))
 		if x.Run.State == space.SyncStopped {
 			c.printf("To confirm it: satchel source sync %s --confirm\n", x.ID)
 		}
