@@ -54,11 +54,11 @@ func TestAPersonSeesLinksThatOthersMade(t *testing.T) {
 		t.Error("it does not last on the account")
 	}
 	w.link(w.bob)
-	if a := bob.get("/"); !strings.Contains(a.body, "Made on the server’s command line") {
+	if !strings.Contains(bob.get("/").body, "See this link and 1 more") || !strings.Contains(bob.get("/account").body, "Made on the server’s command line") {
 		t.Error("one of the command line is not told of")
 	}
 	w.pass(time.Hour)
-	if a := bob.get("/"); !strings.Contains(a.body, "expired unused") {
+	if a := bob.get("/account"); !strings.Contains(a.body, "expired unused") {
 		t.Error("it does not tell that it is over")
 	}
 	w.pass(30 * 24 * time.Hour)
