@@ -24,7 +24,7 @@ func (w *world) healthy(asked *[][]space.UserID) {
 				Started: time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC),
 				Checks: []service.HealthCheck{
 					{Name: "Database", State: service.HealthGood, Detail: "sqlite answers."},
-					{Name: "Disk", State: service.HealthBad, Detail: "<b>full</b>", Remedy: "Make room."},
+					{Name: "Disk", State: service.HealthBad, Detail: "<b>full</b>", Remedy: "Run `df <i>`."},
 					{Name: "Search", State: service.HealthNote, Detail: "behind", Remedy: "Wait."},
 					{Name: "GitHub App", State: service.HealthOff, Detail: "none"},
 				},
@@ -51,7 +51,7 @@ func TestHealthPage(t *testing.T) {
 	a := w.as(w.ada).get("/admin/health")
 	want(t, "health", a, 200)
 	for _, text := range []string{
-		"2 checks need attention", "started <time", "Problem</span>", "Needs attention</span>", "Works</span>", "Off</span>", "Make room.",
+		"2 checks need attention", "started <time", "Problem</span>", "Needs attention</span>", "Works</span>", "Off</span>", "Run <code>df &lt;i&gt;</code>.",
 		"&lt;b&gt;full&lt;/b&gt;", "1.5 MB", "1,000+", `aria-current="page">Health`, ">ada<", ">eve<",
 	} {
 		if !strings.Contains(a.body, text) {
