@@ -149,6 +149,9 @@ func TestTheFirstPageTellsWhatWaits(t *testing.T) {
 	if !strings.Contains(body, link) || !strings.Contains(body, "1 change to confirm") {
 		t.Error("it does not say what waits")
 	}
+	if !strings.Contains(b.get("/account").body, link) {
+		t.Error("the navigation of a page about something else does not say it")
+	}
 	reviews := b.get(a.in("reviews")).body
 	if !strings.Contains(reviews, "A change takes effect at once") {
 		t.Error("it does not say that the change is in force")

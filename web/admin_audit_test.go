@@ -118,6 +118,6 @@ func TestUsagePage(t *testing.T) {
 	})
 	a := w.as(w.ada).get("/admin/usage?days=7")
 	want(t, "usage", a, 200)
-	contains(t, "usage", a.body, "&lt;i&gt;claude", "<td>7</td>", "<td>3</td>", "<td>1.5 s</td>", "<td>4321</td>", `class="series0"`)
+	contains(t, "usage", a.body, "&lt;i&gt;claude", "<td>7</td>", "<td>3</td>", "<td>1.5 s</td>", "<td>4,321</td>", `class="series0"`)
 	lacks(t, "usage", a.body, "<i>claude")
 }

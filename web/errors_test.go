@@ -170,7 +170,7 @@ func TestPagesStaySmall(t *testing.T) {
 			t.Errorf("%s does not show that there is more", path)
 		}
 	}
-	if body := b.get("/account").body; !strings.Contains(body, ">59 nnn") || strings.Contains(body, ">00 nnn") {
+	if body := b.get("/account/keys").body; !strings.Contains(body, ">59 nnn") || strings.Contains(body, ">00 nnn") {
 		t.Error("the newest keys are not shown")
 	}
 }

@@ -24,7 +24,7 @@ func (w *world) healthy(asked *[][]space.UserID) {
 				Started: time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC),
 				Checks: []service.HealthCheck{
 					{Name: "Database", State: service.HealthGood, Detail: "sqlite answers."},
-					{Name: "Disk", State: service.HealthBad, Detail: "<b>full</b>", Remedy: "Make room."},
+					{Name: "Disk", State: service.HealthBad, Detail: "<b>full</b>", Remedy: "Run `df <i>`."},
 					{Name: "Search", State: service.HealthNote, Detail: "behind", Remedy: "Wait."},
 					{Name: "GitHub App", State: service.HealthOff, Detail: "none"},
 				},
@@ -51,7 +51,7 @@ func TestHealthPage(t *testing.T) {
 	a := w.as(w.ada).get("/admin/health")
 	want(t, "health", a, 200)
 	for _, text := range []string{
-		"2 checks need attention", "started <time", "Problem</span>", "Needs attention</span>", "Works</span>", "Off</span>", "Make room.",
+		"2 checks need attention", "started <time", "Problem</span>", "Needs attention</span>", "Works</span>", "Off</span>", "Run <code>df &lt;i&gt;</code>.",
 		"&lt;b&gt;full&lt;/b&gt;", "1.5 MB", "1,000+", `aria-current="page">Health`, ">ada<", ">eve<",
 	} {
 		if !strings.Contains(a.body, text) {
@@ -120,7 +120,7 @@ func TestKeysPage(t *testing.T) {
 	_, _, err = w.CreateKey(t.Context(), cli, store.NewKey{User: w.eve.ID, Space: w.evil.ID, Scopes: []space.Scope{space.ScopeRead}, Name: "eves own"})
 	must(t, err)
 	a := b.get("/account/keys")
-	for _, text := range []string{"&lt;script&gt;backup", "Expires on", "20 Dec 2026", issuer + "/api/sandbox/search", "not used yet"} {
+	for _, text := range []string{"&lt;script&gt;backup", "expires <time", "20 Dec 2026", issuer + "/api/sandbox/search", "not used yet"} {
 		if !strings.Contains(a.body, text) {
 			t.Errorf("the page has no %q", text)
 		}
@@ -130,11 +130,11 @@ func TestKeysPage(t *testing.T) {
 			t.Errorf("the page has %q", text)
 		}
 	}
-	a = b.send("/account/keys", url.Values{"from": {"keys"}, "name": {""}, "days": {"30"}, "space": {string(w.space.ID)}})
+	a = b.send("/account/keys", url.Values{"name": {""}, "days": {"30"}, "space": {string(w.space.ID)}})
 	if a.StatusCode != 400 || heading(a.body) != "Keys" || !strings.Contains(a.body, `aria-invalid="true"`) {
 		t.Errorf("a key without a name: %d %s", a.StatusCode, heading(a.body))
 	}
-	a = b.send("/account/keys", url.Values{"from": {"keys"}, "name": {"new"}, "days": {"30"}, "space": {string(w.space.ID)}})
+	a = b.send("/account/keys", url.Values{"name": {"new"}, "days": {"30"}, "space": {string(w.space.ID)}})
 	if a = b.get(strings.TrimPrefix(a.location(), issuer)); a.StatusCode != 200 || !strings.Contains(a.body, "satchel_") {
 		t.Errorf("a key: %d %s", a.StatusCode, heading(a.body))
 	}

@@ -106,21 +106,6 @@ func TestFirstPageAfterAnInvitation(t *testing.T) {
 	}
 }
 
-// The GitHub page offers to stay local.
-func TestStayLocalOnTheGitHubPage(t *testing.T) {
-	h := newHubWorld(t)
-	h.noApp()
-	for who, u := range map[string]store.User{"an admin": h.ada, "anybody": h.eve} {
-		all, err := h.SpacesOf(t.Context(), u.ID)
-		must(t, err)
-		a := h.as(u).get("/spaces/" + string(all[0].ID) + "/github")
-		_, form, ok := strings.Cut(a.body, `<form method="post" action="/start/local">`)
-		if form, _, _ = strings.Cut(form, "</form>"); !ok || !strings.Contains(form, `name="form"`) || !strings.Contains(form, "Stay local for now") {
-			t.Errorf("%s: there is no such form", who)
-		}
-	}
-}
-
 // Attack: a stored page, another session and another kind of page do not show a secret
 // that was shown; reloading the page makes no second key.
 func TestWhatIsShownOnceIsShownToItsSession(t *testing.T) {

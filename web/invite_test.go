@@ -303,11 +303,11 @@ func TestKeyIsShownOnce(t *testing.T) {
 	if _, err := w.Verify(t.Context(), secret); err != nil {
 		t.Errorf("within its time: %v", err)
 	}
-	if body := w.as(w.bob).get("/account").body; strings.Contains(body, secret) || !strings.Contains(body, "script &lt;x&gt;") {
+	if body := w.as(w.bob).get("/account/keys").body; strings.Contains(body, secret) || !strings.Contains(body, "script &lt;x&gt;") {
 		t.Error("the list shows the secret, or not the key")
 	}
 	w.pass(2 * 24 * time.Hour)
-	if body := w.as(w.bob).get("/account").body; strings.Contains(body, "script &lt;x&gt;") {
+	if body := w.as(w.bob).get("/account/keys").body; strings.Contains(body, "script &lt;x&gt;") {
 		t.Error("the list shows a key that is over")
 	}
 }

@@ -24,7 +24,7 @@ func (w *world) by(method string, u store.User) *browser {
 	return b
 }
 
-const noticed = "to your account was made, not by you"
+const noticed = `<p class="note link-made">`
 
 // For 30 days, a person sees that somebody else made or used a link to their account.
 // Their account page lists it longer.
@@ -37,7 +37,7 @@ func TestAPersonSeesLinksThatOthersMade(t *testing.T) {
 	link := w.as(w.ada).makeLink(w.bob)
 	page := bob.get("/")
 	checkPage(t, "made", page)
-	if !strings.Contains(page.body, noticed) || !strings.Contains(page.body, "Made by <strong>ada</strong>") || !strings.Contains(page.body, "not used yet") {
+	if !strings.Contains(page.body, noticed) || !strings.Contains(page.body, "made by <strong>ada</strong>") || !strings.Contains(page.body, "not used yet") {
 		t.Error("the first page does not say that a link was made, and by whom")
 	}
 	if strings.Contains(w.by("passkey", w.eve).get("/").body, noticed) || strings.Contains(w.by("passkey", w.ada).get("/").body, noticed) {
@@ -54,11 +54,11 @@ func TestAPersonSeesLinksThatOthersMade(t *testing.T) {
 		t.Error("it does not last on the account")
 	}
 	w.link(w.bob)
-	if a := bob.get("/"); !strings.Contains(a.body, "Made on the server’s command line") {
+	if !strings.Contains(bob.get("/").body, "See this link and 1 more") || !strings.Contains(bob.get("/account").body, "Made on the server’s command line") {
 		t.Error("one of the command line is not told of")
 	}
 	w.pass(time.Hour)
-	if a := bob.get("/"); !strings.Contains(a.body, "expired unused") {
+	if a := bob.get("/account"); !strings.Contains(a.body, "expired unused") {
 		t.Error("it does not tell that it is over")
 	}
 	w.pass(30 * 24 * time.Hour)
@@ -93,7 +93,7 @@ func TestAttackManyLinksHideTheOneThatWasUsed(t *testing.T) {
 	bob := w.by("passkey", w.bob)
 	home := bob.get("/")
 	checkPage(t, "many", home)
-	if n := strings.Count(home.body, "<li>Made "); n != 3 || !strings.Contains(home.body, "<strong>used</strong>") || !strings.Contains(home.body, `<a href="/account?all#links">and 58 more</a>`) {
+	if n := strings.Count(home.body, noticed); n != 1 || !strings.Contains(home.body, "<strong>used</strong>") || !strings.Contains(home.body, `<a href="/account?all#links">See this link and 60 more</a>`) {
 		t.Errorf("%d are shown", n)
 	}
 	_, list, _ := strings.Cut(bob.get("/account").body, `id="links"`)

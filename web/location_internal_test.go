@@ -11,7 +11,7 @@ func TestLocalPath(t *testing.T) {
 		{"a page", "/account", "/account"},
 		{"with a query", "/oauth/authorize?a=b&c=%2F%2Fd", "/oauth/authorize?a=b&c=%2F%2Fd"},
 		{"an encoded path", "/spaces/a%2Fb", "/spaces/a%2Fb"},
-		{"without the fragment", "/account#keys", "/account"},
+		{"without the fragment", "/account#clients", "/account"},
 		{"nothing", "", "/"},
 		{"a relative one", "account", "/"},
 		{"Attack: another host", "https://evil.test/", "/"},

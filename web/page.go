@@ -56,7 +56,7 @@ type Page struct {
 	Nav     *service.View // the space in the navigation; nil if there is none
 	Shell   *shell        // the navigation; nil if the page has none
 	Theme   string        // "light", "dark" or "" for the system's
-	Waiting int           // files of the space that wait for the person's review
+	Waiting int           // files of the space in the navigation that wait for the person's review
 	Form    string        // the token of forms
 	Times   string        // the address of the script for times; "" if the page has no times
 	Version string
@@ -67,12 +67,13 @@ func (s *Site) Page(v *Visit, status int, name string, p Page) error {
 	p.In, p.Version, p.Theme = v.In, s.Version, s.themeOf(v.R)
 	if v.In {
 		p.User, p.Admin, p.Form = v.User.Name, v.User.Admin, maskedToken(v.Secret)
-		p.Nav, p.Waiting = p.Space, Waiting(v.R.Context(), p.Space)
+		p.Nav = p.Space
 		// If the database fails, the error page is shown without the navigation.
 		if all, err := s.Spaces(v); err == nil && !p.Bare {
 			if len(all) > 0 && p.Nav == nil {
 				p.Nav = &all[0]
 			}
+			p.Waiting = s.waitingIn(v, &p)
 			failing, _ := s.Service.CountFailedSyncs(v.R.Context(), v.Actor(), service.None{}) // it only fails for nobody
 			p.Shell = shellOf(v, &p, all, failing)
 		}
@@ -111,6 +112,18 @@ func (s *Site) Page(v *Visit, status int, name string, p Page) error {
 		_, _ = v.W.Write(body) // fails only if the browser is gone
 	}
 	return nil
+}
+
+// waitingIn returns how many files of the space in the navigation wait for the person's review.
+// A page about something else than the space does not wait long until that is known.
+func (s *Site) waitingIn(v *Visit, p *Page) int {
+	ctx := v.R.Context()
+	if p.Space == nil {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, s.WaitingTime)
+		defer stop()
+	}
+	return Waiting(ctx, p.Nav)
 }
 
 // scriptsOf returns the directives for the scripts of a page. A page without scripts of its

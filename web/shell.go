@@ -103,7 +103,7 @@ func jumpsOf(p *Page) (jumps []Link) {
 		add("Export and download", base+"/export")
 	}
 	add("Add a source", "/library/add")
-	add("Keys", "/account#keys")
+	add("Keys", "/account/keys")
 	if p.Admin {
 		add("People", "/admin")
 		add("Access", "/admin/access")

@@ -28,6 +28,7 @@ func (s *Site) baseTemplate() (err error) {
 	s.templates = map[string]func() (pageTemplate, error){}
 	s.base, err = template.New("layout").Funcs(template.FuncMap{
 		"count":      count,
+		"coded":      coded,
 		"asset":      func(name string) string { return s.assets[name].url },
 		"time":       timesAt(s.Now),
 		"span":       Span,

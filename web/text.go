@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"html/template"
 	"strings"
 	"time"
 	"unicode"
@@ -60,23 +61,36 @@ func ShownPath[T ~string](p T, n int) string {
 	return strings.Join(out, "")
 }
 
-// count formats a number with groups of three digits, such as "12,345". It takes int and
-// int64, because templates have both.
+// count is Grouped for templates, which have both int and int64.
 func count(n any) (string, error) {
 	switch n := n.(type) {
 	case int:
-		return grouped(int64(n)), nil
+		return Grouped(int64(n)), nil
 	case int64:
-		return grouped(n), nil
+		return Grouped(n), nil
 	}
 	return "", fmt.Errorf("%T is not an integer", n)
 }
 
-func grouped(n int64) string {
+// Grouped formats a number with groups of three digits, such as "12,345".
+func Grouped(n int64) string {
 	if n < 1000 {
 		return fmt.Sprint(n)
 	}
-	return fmt.Sprintf("%s,%03d", grouped(n/1000), n%1000)
+	return fmt.Sprintf("%s,%03d", Grouped(n/1000), n%1000)
+}
+
+// coded returns a text as HTML, in which `x` becomes code.
+func coded(text string) template.HTML {
+	var b strings.Builder
+	for i, part := range strings.Split(text, "`") {
+		part = template.HTMLEscapeString(part)
+		if i%2 == 1 {
+			part = "<code>" + part + "</code>"
+		}
+		b.WriteString(part)
+	}
+	return template.HTML(b.String()) //nolint:gosec // escaped above
 }
 
 // DeviceOf describes the browser that sends a User-Agent, such as "Firefox on Linux". It

@@ -193,7 +193,7 @@ func TestTimesOfPages(t *testing.T) {
 	must(t, err)
 	b := a.as(a.ada)
 	for path, want := range map[string]string{
-		"/account": "day whole", "/account/keys": "day", "/admin": "ago", "/spaces": "ago",
+		"/account": "ago whole", "/account/keys": "day", "/admin": "ago", "/spaces": "ago",
 		a.in("activity"): "ago", a.in("reviews"): "whole", a.in("commits/%s", c.ID): "ago",
 		a.in("files/"): "ago", a.in("files/knowledge/plan.md"): "ago", a.in("history/"): "clock", a.in("members"): "ago",
 	} {

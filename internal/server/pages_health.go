@@ -96,7 +96,7 @@ func (h *health) database(ctx context.Context) service.HealthCheck {
 	defer cancel()
 	began := time.Now()
 	if err := h.s.DB.Ping(ctx); err != nil {
-		return service.HealthCheck{Name: "Database", State: service.HealthBad, Detail: fault.PublicOf(err), Remedy: "Start the database, or correct its address (database.url) in satchel.yaml and restart the server. The log of the server says more."}
+		return service.HealthCheck{Name: "Database", State: service.HealthBad, Detail: fault.PublicOf(err), Remedy: "Start the database, or correct its address (`database.url`) in `satchel.yaml` and restart the server. The log of the server says more."}
 	}
 	return good("Database", "%s answers in %v.", databaseName(h.s.DB.Kind()), time.Since(began).Round(100*time.Microsecond))
 }
@@ -105,16 +105,16 @@ func (h *health) database(ctx context.Context) service.HealthCheck {
 func (h *health) sandboxes(ctx context.Context) service.HealthCheck {
 	const name = "Sandboxes"
 	if h.s.bash == nil {
-		return service.HealthCheck{Name: name, State: service.HealthOff, Detail: "Clients cannot run commands on this server.", Remedy: "Search and all else work without sandboxes. To switch them on, change sandbox.runtime in satchel.yaml and restart the server."}
+		return service.HealthCheck{Name: name, State: service.HealthOff, Detail: "Clients cannot run commands on this server.", Remedy: "Search and all else work without sandboxes. To switch them on, change `sandbox.runtime` in `satchel.yaml` and restart the server."}
 	}
 	if err := h.bashWorks(ctx); err != nil {
-		return service.HealthCheck{Name: name, State: service.HealthBad, Detail: fault.PublicOf(err), Remedy: "Clients cannot run commands until this is solved; all else works. Run satchel doctor on the server’s machine, which says how to solve the problem."}
+		return service.HealthCheck{Name: name, State: service.HealthBad, Detail: fault.PublicOf(err), Remedy: "Clients cannot run commands until this is solved; all else works. Run `satchel doctor` on the server’s machine, which says how to solve the problem."}
 	}
 	p, of := h.s.bash.pool.Status(), h.s.Config.Sandbox.Max
 	c := good(name, "Running: %d of at most %d. Busy: %d. Memory in use: %s.", p.Sandboxes, of, p.Busy, bytesize.Text(p.Memory))
 	switch {
 	case p.Queued > 0:
-		c.State, c.Remedy = service.HealthNote, fmt.Sprintf("%d commands wait for a free sandbox. If the machine has more memory, raise sandbox.max or sandbox.total_memory in satchel.yaml.", p.Queued)
+		c.State, c.Remedy = service.HealthNote, fmt.Sprintf("%d commands wait for a free sandbox. If the machine has more memory, raise `sandbox.max` or `sandbox.total_memory` in `satchel.yaml`.", p.Queued)
 	case p.OutOfMemory > 0:
 		c.Detail += fmt.Sprintf(" Since the start, %d ran out of memory.", p.OutOfMemory)
 	}
@@ -161,7 +161,7 @@ func (h *health) search(ctx context.Context) service.HealthCheck {
 	if last.at.IsZero() || h.now().Sub(last.at) > keepIndex {
 		ids, err := h.s.Git.Spaces()
 		if err != nil {
-			return service.HealthCheck{Name: "Search", State: service.HealthBad, Detail: "The server cannot list the spaces.", Remedy: "Run satchel doctor on the server’s machine. The log of the server says more."}
+			return service.HealthCheck{Name: "Search", State: service.HealthBad, Detail: "The server cannot list the spaces.", Remedy: "Run `satchel doctor` on the server’s machine. The log of the server says more."}
 		}
 		ids = slices.DeleteFunc(ids, h.s.syncs.Owns) // the index follows their sources
 		st = indexState{spaces: len(ids)}
@@ -181,9 +181,9 @@ func (h *health) search(ctx context.Context) service.HealthCheck {
 	}
 	switch {
 	case st.failed > 0:
-		return service.HealthCheck{Name: "Search", State: service.HealthBad, Detail: fmt.Sprintf("The search index of %s cannot be updated.", spacesText(st.failed)), Remedy: "Run satchel reindex on the server’s machine, which makes the index anew. The log of the server says why the update failed."}
+		return service.HealthCheck{Name: "Search", State: service.HealthBad, Detail: fmt.Sprintf("The search index of %s cannot be updated.", spacesText(st.failed)), Remedy: "Run `satchel reindex` on the server’s machine, which makes the index anew. The log of the server says why the update failed."}
 	case st.behind > 0:
-		return service.HealthCheck{Name: "Search", State: service.HealthNote, Detail: fmt.Sprintf("The search index of %s is over a minute behind.", spacesText(st.behind)), Remedy: "Wait if somebody imports many files. If the index stays behind, run satchel reindex on the server’s machine."}
+		return service.HealthCheck{Name: "Search", State: service.HealthNote, Detail: fmt.Sprintf("The search index of %s is over a minute behind.", spacesText(st.behind)), Remedy: "Wait if somebody imports many files. If the index stays behind, run `satchel reindex` on the server’s machine."}
 	}
 	return good("Search", "The search index of %s is up to date.", spacesText(st.spaces))
 }
@@ -223,13 +223,13 @@ func (h *health) remotes(context.Context) service.HealthCheck {
 	if len(failing) > 0 {
 		c.State = service.HealthBad
 		c.Detail += " Failing pushes: " + strings.Join(failing, ", ") + "."
-		c.Remedy = "To see which spaces fail, run satchel space status on the server’s machine. Their owners see what to do in the settings of the space, on the tab Git remote. The server tries again by itself."
+		c.Remedy = "To see which spaces fail, run `satchel space status` on the server’s machine. Their owners see what to do in the settings of the space, on the tab Git remote. The server tries again by itself."
 	}
 	if st.OldestUnpushed > time.Hour {
 		c.Detail += fmt.Sprintf(" The oldest change that is not pushed is %s old.", st.OldestUnpushed.Round(time.Minute))
 		if c.State == service.HealthGood {
 			c.State = service.HealthNote
-			c.Remedy = "Run satchel space status on the server’s machine, which lists the spaces that wait."
+			c.Remedy = "Run `satchel space status` on the server’s machine, which lists the spaces that wait."
 		}
 	}
 	return c
@@ -246,7 +246,7 @@ func (h *health) certificate(context.Context) service.HealthCheck {
 		switch {
 		case h.s.Exposed():
 			c.State, c.Detail = service.HealthBad, "Other machines reach this server without encryption."
-			c.Remedy = "In satchel.yaml, set server.domain, and the server gets a certificate for this domain. If a proxy in front has the certificate, set server.public_url."
+			c.Remedy = "In `satchel.yaml`, set `server.domain`, and the server gets a certificate for this domain. If a proxy in front has the certificate, set `server.public_url`."
 		case strings.HasPrefix(h.s.issuer, "https://"):
 			c.Detail = "A proxy in front of this server has the certificate."
 		default:
@@ -282,7 +282,7 @@ func (h *health) disk(context.Context) service.HealthCheck {
 
 func (h *health) git(context.Context) service.HealthCheck {
 	if _, err := exec.LookPath("git"); err != nil {
-		return service.HealthCheck{Name: "Git", State: service.HealthBad, Detail: "The program git is not installed.", Remedy: "Install git on the server’s machine, for example with apt-get install git. Imports and Git remotes need the program."}
+		return service.HealthCheck{Name: "Git", State: service.HealthBad, Detail: "The program git is not installed.", Remedy: "Install git on the server’s machine, for example with `apt-get install git`. Imports and Git remotes need the program."}
 	}
 	return good("Git", "The program git is installed.")
 }

@@ -74,13 +74,12 @@ type accountPage struct {
 	MadeLinks         []madeLink // sign-in links for the person that others made
 	MoreLinks         int
 	LinksLeftOut      int64 // count of links beyond maxLinks
-	Clients, Keys     []client
+	Clients           []client
 	Stdio             bool // one of Clients is a program with a key for each run
 	Spaces            []service.View
-	// MoreClients, MoreKeys and MoreSessions count the entries that the lists omit.
-	MoreClients, MoreKeys, MoreSessions int
-	Lifetimes                           []int // of a key, in days; 0 means forever
-	NewName                             string
+	// MoreClients and MoreSessions count the entries that the lists omit.
+	MoreClients, MoreSessions int
+	NewName                   string
 }
 
 type passkeyRow struct {
@@ -93,11 +92,9 @@ type passkeyRow struct {
 func keyDays() []int { return []int{30, 90, 365, 0} }
 
 // showAccount handles GET /account.
-func (s *pages) showAccount(v *web.Visit) error { return s.account(v, http.StatusOK, "", "") }
-
-func (s *pages) account(v *web.Visit, status int, problem, field string) error {
+func (s *pages) showAccount(v *web.Visit) error {
 	ctx, a := v.R.Context(), s.Accounts
-	body := accountPage{User: v.User, AddPasskey: s.Passkeys != nil, Here: v.Session.ID, Lifetimes: keyDays(), NewName: web.DeviceOf(v.Session.Agent)}
+	body := accountPage{User: v.User, AddPasskey: s.Passkeys != nil, Here: v.Session.ID, NewName: web.DeviceOf(v.Session.Agent)}
 	body.ByMail, body.NoAddress = s.Mail != nil && v.User.Email != "", s.Mail != nil && v.User.Email == ""
 	keys, err := a.Passkeys(ctx, v.User.ID)
 	if err != nil {
@@ -125,9 +122,8 @@ func (s *pages) account(v *web.Visit, status int, problem, field string) error {
 		return err
 	}
 	for _, c := range clients {
-		if c.Kind == "key" && !c.Stdio {
-			body.Keys = append(body.Keys, c)
-			continue
+		if c.isKey() {
+			continue // on the page of keys
 		}
 		body.Clients = append(body.Clients, c)
 		body.Stdio = body.Stdio || c.Stdio
@@ -146,12 +142,11 @@ func (s *pages) account(v *web.Visit, status int, problem, field string) error {
 	}
 	body.MadeLinks, body.MoreLinks = web.FirstOf(s.madeLinks(links), all)
 	body.Clients, body.MoreClients = web.FirstOf(body.Clients, all)
-	body.Keys, body.MoreKeys = web.FirstOf(body.Keys, all)
 	body.Sessions, body.MoreSessions = web.FirstOf(body.Sessions, all)
 	if body.Spaces, err = s.Spaces(v); err != nil {
 		return err
 	}
-	return s.Page(v, status, "account", web.Page{Title: "Your account", Script: body.AddPasskey, Current: "/account", Styles: []string{"admin.css"}, Body: body, Problem: problem, Field: field, Done: web.DoneIn(v, accountDone())})
+	return s.Page(v, http.StatusOK, "account", web.Page{Title: "Your account", Script: body.AddPasskey, Current: "/account", Styles: []string{"admin.css"}, Body: body, Done: web.DoneIn(v, accountDone())})
 }
 
 // latest returns when a grant was last used, or when it was created if it was never used.
@@ -216,11 +211,8 @@ func (s *pages) revokeGrant(v *web.Visit) error {
 	if _, err := s.Service.RevokeGrant(v.R.Context(), v.Actor(), service.RevokeGrantInput{ID: space.GrantID(v.R.PostFormValue("id"))}); err != nil {
 		return web.Gone(err)
 	}
-	switch v.R.PostFormValue("from") {
-	case "keys":
+	if v.R.PostFormValue("from") == "keys" {
 		return s.See(v, "/account/keys?done=revoked")
-	case "account-keys":
-		return s.See(v, "/account?done=revoked")
 	}
 	return s.See(v, "/account?done=disconnected")
 }
@@ -241,7 +233,7 @@ func (s *pages) createKey(v *web.Visit) error {
 	form := v.R.PostForm
 	days, err := strconv.Atoi(form.Get("days"))
 	if err != nil || !slices.Contains(keyDays(), days) {
-		return s.keyProblem(v, "Choose how long the key is valid.", "key-days")
+		return s.keys(v, http.StatusBadRequest, "Choose how long the key is valid.", "key-days")
 	}
 	all, err := s.Spaces(v)
 	if err != nil {
@@ -249,12 +241,12 @@ func (s *pages) createKey(v *web.Visit) error {
 	}
 	i := slices.IndexFunc(all, func(m service.View) bool { return string(m.ID) == form.Get("space") })
 	if i < 0 {
-		return s.keyProblem(v, "Choose one of your spaces.", "key-space")
+		return s.keys(v, http.StatusBadRequest, "Choose one of your spaces.", "key-space")
 	}
 	m := all[i]
 	name := strings.TrimSpace(form.Get("name"))
 	if name == "" {
-		return s.keyProblem(v, "Give the key a name so that you recognise it later.", "key-name")
+		return s.keys(v, http.StatusBadRequest, "Give the key a name so that you recognise it later.", "key-name")
 	}
 	in := service.CreateKeyInput{
 		Space: service.SpaceRef{ID: m.ID}, Scopes: []space.Scope{space.ScopeRead}, Name: name, Lifetime: time.Duration(days) * 24 * time.Hour,
@@ -266,7 +258,7 @@ func (s *pages) createKey(v *web.Visit) error {
 	switch fault.CodeOf(err) {
 	case "":
 	case fault.Invalid:
-		return s.keyProblem(v, fault.PublicOf(err), "key-name")
+		return s.keys(v, http.StatusBadRequest, fault.PublicOf(err), "key-name")
 	default:
 		return err
 	}

@@ -16,6 +16,9 @@ type client struct {
 	Over  bool   // the run and its key have ended
 }
 
+// isKey reports whether a person created the key, so that the page of keys lists it.
+func (c client) isKey() bool { return c.Kind == "key" && !c.Stdio }
+
 func (s *pages) clientRow(g service.Grant) client {
 	r := client{Grant: g, Stdio: g.Stdio()}
 	if as := s.Called(g.ID); g.Kind == "key" && len(as) > 0 {

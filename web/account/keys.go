@@ -10,7 +10,7 @@ import (
 
 // keysPage lists a person's keys and creates new ones.
 type keysPage struct {
-	Keys      []service.Grant
+	Keys      []client
 	More      int // index of the next part of the list; 0 for the last part
 	Spaces    []service.View
 	Lifetimes []int // in days
@@ -23,28 +23,18 @@ type keysPage struct {
 func (s *pages) showKeys(v *web.Visit) error { return s.keys(v, http.StatusOK, "", "") }
 
 func (s *pages) keys(v *web.Visit, status int, problem, field string) error {
-	ctx := v.R.Context()
-	grants, err := s.Service.ListGrants(ctx, v.Actor(), service.ListGrantsInput{})
+	keys, err := s.clientsOf(v)
 	if err != nil {
 		return err
 	}
-	grants = slices.DeleteFunc(grants, func(g service.Grant) bool { return g.Kind != "key" })
-	slices.SortStableFunc(grants, func(a, b service.Grant) int { return latest(b).Compare(latest(a)) })
+	keys = slices.DeleteFunc(keys, func(c client) bool { return !c.isKey() })
 	body := keysPage{
 		Lifetimes: keyDays(), API: s.URL("/api"), Name: web.Shorten(v.R.PostFormValue("name"), 100),
 		Write: v.R.URL.Query().Get("write") == "1" || v.R.PostFormValue("write") == "1",
 	}
-	body.Keys, body.More = web.PartOf(v.R, grants)
+	body.Keys, body.More = web.PartOf(v.R, keys)
 	if body.Spaces, err = s.Spaces(v); err != nil {
 		return err
 	}
 	return s.Page(v, status, "keys", web.Page{Title: "Keys", Current: "/account", Styles: []string{"admin.css"}, Script: true, Body: body, Problem: problem, Field: field, Done: web.DoneIn(v, accountDone())})
-}
-
-// keyProblem shows the form for a key again, with a problem.
-func (s *pages) keyProblem(v *web.Visit, problem, field string) error {
-	if v.R.PostFormValue("from") == "keys" {
-		return s.keys(v, http.StatusBadRequest, problem, field)
-	}
-	return s.account(v, http.StatusBadRequest, problem, field)
 }

@@ -7,7 +7,7 @@ import (
 
 // Limits of lists of sign-in links that others made.
 const (
-	homeLinks = 3
+	homeLinks = 1
 	maxLinks  = 500 // on the account page, if it shows all
 )
 

@@ -118,8 +118,8 @@ func (s *pages) needsOf(v *web.Visit, h homePage, clients []client) (out []need,
 		}
 	}
 	for _, c := range clients {
-		if c.Kind == "key" && !c.Stdio && c.LastUsed.IsZero() && s.Now().Sub(c.Created) > unusedAfter {
-			out = append(out, need{"key-round", "The key “" + web.Shorten(c.Name, 40) + "” was never used", "Use the key in a client, or revoke it.", "/account#keys", "See your keys", false})
+		if c.isKey() && c.LastUsed.IsZero() && s.Now().Sub(c.Created) > unusedAfter {
+			out = append(out, need{"key-round", "The key “" + web.Shorten(c.Name, 40) + "” was never used", "Use the key in a client, or revoke it.", "/account/keys", "See your keys", false})
 			break
 		}
 	}

@@ -56,14 +56,14 @@ type measure struct {
 }
 
 func measures() []measure {
-	count := func(n int64) string { return strconv.FormatInt(n, 10) }
 	return []measure{
-		{"calls", "Calls", func(a usage.Amounts) int64 { return a.Calls }, count},
-		{"searches", "Searches", func(a usage.Amounts) int64 { return a.Searches }, count},
+		{"calls", "Calls", func(a usage.Amounts) int64 { return a.Calls }, web.Grouped},
+		{"searches", "Searches", func(a usage.Amounts) int64 { return a.Searches }, web.Grouped},
 		{"bash", "Bash time", func(a usage.Amounts) int64 { return a.BashMS }, func(ms int64) string {
-			return fmt.Sprintf("%.1f s", float64(ms)/1000)
+			tenths := (ms + 50) / 100
+			return fmt.Sprintf("%s.%d s", web.Grouped(tenths/10), tenths%10)
 		}},
-		{"tokens", "Estimated tokens", func(a usage.Amounts) int64 { return a.Tokens }, count},
+		{"tokens", "Estimated tokens", func(a usage.Amounts) int64 { return a.Tokens }, web.Grouped},
 	}
 }
 
