@@ -10,10 +10,12 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -279,14 +281,21 @@ func TestASessionThatCannotBeBegunAnew(t *testing.T) {
 	}
 }
 
+// closedPort returns the URL of a port at which nobody listens. The port is that of a
+// connected client until the test ends, so no other server can get it.
 func closedPort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return "http://" + l.Addr().String()
+	t.Cleanup(func() { l.Close() })
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return "http://" + c.LocalAddr().String()
 }
 
 func TestNoServer(t *testing.T) {
@@ -316,22 +325,23 @@ func (r refusals) RoundTrip(q *http.Request) (*http.Response, error) {
 
 // The proxy waits for a server that restarts.
 func TestAServerThatComesBack(t *testing.T) {
-	url := closedPort(t)
-	transport := &http.Transport{}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answerJSON(w, result(json.RawMessage("7"), "back"))
+	}))
+	defer s.Close()
+	var back atomic.Bool
+	transport := &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if !back.Load() { // a port that was free a moment ago may belong to another process now
+			return nil, &net.OpError{Op: "dial", Net: network, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+		}
+		return new(net.Dialer).DialContext(ctx, network, addr)
+	}}
 	gone := refusals{transport, make(chan struct{}, 1)}
-	p := connect(t, Options{Target: Target{URL: url}, Client: &http.Client{Transport: gone}, Patience: time.Hour})
+	p := connect(t, Options{Target: Target{URL: s.URL}, Client: &http.Client{Transport: gone}, Patience: time.Hour})
 	t.Cleanup(transport.CloseIdleConnections)
 	p.send(ask)
 	<-gone.refused
-	l, err := net.Listen("tcp", strings.TrimPrefix(url, "http://"))
-	if err != nil {
-		t.Skipf("somebody else took the port: %v", err)
-	}
-	s := &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answerJSON(w, result(json.RawMessage("7"), "back"))
-	})}}
-	s.Start()
-	defer s.Close()
+	back.Store(true)
 	p.wants(result(json.RawMessage("7"), "back"))
 }
 
