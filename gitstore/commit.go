@@ -352,22 +352,21 @@ func (r *repo) countTotals(ctx context.Context, tree packfile.Hash) (t totals, e
 	return l.totals, err
 }
 
-// twins logs and returns a warning for each new file whose name differs from a neighbour's
-// only in case or in Unicode form. The space keeps both files, but a Mac or a Windows machine
-// checks out only one.
+// maxTwins limits the warnings of twins.
+const maxTwins = 100
+
+// twins returns a warning for each new file that has a neighbour whose name differs only in
+// case or in Unicode form. The space keeps both files, but a Mac or a Windows machine checks
+// out only one. Directories above the files are not compared.
 func (r *repo) twins(files []space.FileChange) (out []space.Warning) {
-	type place struct{ dir, folded string }
-	added := map[place][]string{} // names
-	var dirs []string             // of new files
+	added := map[string][]string{} // names of new files by directory
 	for _, f := range files {
 		if f.Status == space.Added {
 			dir, name := path.Split(string(f.Path))
-			p := place{dir, foldName(name)}
-			added[p], dirs = append(added[p], name), append(dirs, dir)
+			added[dir] = append(added[dir], name)
 		}
 	}
-	slices.Sort(dirs)
-	for _, dir := range slices.Compact(dirs) {
+	for _, dir := range slices.Sorted(maps.Keys(added)) {
 		at, err := r.trees().Lookup(r.head.Load().tree, strings.TrimSuffix(dir, "/"))
 		if err != nil || !at.HasDir() {
 			continue
@@ -376,17 +375,29 @@ func (r *repo) twins(files []space.FileChange) (out []space.Warning) {
 		if err != nil {
 			continue
 		}
+		twins := map[string][]string{} // up to two names, by what they have in common
+		for _, name := range added[dir] {
+			twins[foldName(name)] = nil
+		}
 		for _, e := range es {
-			for _, name := range added[place{dir, foldName(e.Name)}] {
-				if e.Name != name {
-					r.logger().Warn("Two names differ only in case or Unicode form.", "dir", dir, "a", e.Name, "b", name)
-					out = append(out, space.Warning{Path: dir + name, Why: fmt.Sprintf("Beside it is %q. A Mac or a Windows computer takes the two names for one, and keeps only one of the files. Rename one.", e.Name)})
-				}
+			if names, ok := twins[foldName(e.Name)]; ok && len(names) < 2 {
+				twins[foldName(e.Name)] = append(names, e.Name)
 			}
+		}
+		for _, name := range added[dir] {
+			names := twins[foldName(name)]
+			i := slices.IndexFunc(names, func(other string) bool { return other != name })
+			if i < 0 {
+				continue
+			}
+			if len(out) == maxTwins {
+				return out
+			}
+			out = append(out, space.Warning{Path: dir + name, Why: fmt.Sprintf("Beside it is %q. A Mac or a Windows computer cannot tell the two names apart, and keeps only one of the files. Rename one.", names[i])})
 		}
 	}
 	return out
 }
 
 // foldName returns what names that some file systems cannot tell apart have in common.
-func foldName(name string) string { return strings.ToLower(norm.NFC.String(name)) }
+func foldName(name string) string { return norm.NFC.String(strings.ToLower(norm.NFD.String(name))) }

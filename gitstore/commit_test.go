@@ -385,6 +385,20 @@ func TestTwinsOnOtherFileSystems(t *testing.T) {
 	}
 	slices.Sort(warned)
 	if want := []string{"d/cafe\u0301.md", "e/A.md", "e/a.md"}; !slices.Equal(warned, want) {
-		t.Errorf("%q", warned)
+		t.Errorf("%q, want %q", warned, want)
+	}
+	// The count of warnings has a limit, however many names are alike.
+	many := map[string]string{}
+	for i := range 1 << 10 {
+		name := []byte("abcdefghij")
+		for bit := range name {
+			if i>>bit&1 == 1 {
+				name[bit] -= 'a' - 'A'
+			}
+		}
+		many["many/"+string(name)] = "x"
+	}
+	if n := len(commit(t, s, id, writes(many)).Warnings); n != maxTwins {
+		t.Errorf("%d warnings", n)
 	}
 }

@@ -98,19 +98,20 @@ func (v *gitView) moveTo(db *packfile.DB, refFile string, head packfile.Hash) er
 	return nil
 }
 
-// linkRef makes the ref name a head, with a link to the branch's file, which nobody modifies
-// either: creating a file takes five times as long. If that file names another commit, or
-// cannot be linked, the view gets its own.
+// linkRef makes the ref name a head. It links the branch's file, because a new file takes five
+// times as long. Nobody modifies that file. If it names another commit, or sandboxes cannot
+// read it, the view gets a file of its own.
 func (v *gitView) linkRef(branchFile string, head packfile.Hash) error {
 	ref, tmp, want := filepath.Join(v.dir, filepath.FromSlash(branch)), filepath.Join(v.dir, "ref.tmp"), head.String()+"\n"
+	defer os.Remove(tmp) // a rename to another link of the same file leaves it
 	if os.Link(branchFile, tmp) == nil {
 		got, err := os.ReadFile(tmp)
-		if err == nil && string(got) == want && os.Rename(tmp, ref) == nil {
+		st, serr := os.Stat(tmp)
+		if errors.Join(err, serr) == nil && string(got) == want && st.Mode().Perm() == refMode && os.Rename(tmp, ref) == nil {
 			return nil
 		}
 	}
-	_ = os.Remove(tmp)
-	return packfile.ReplaceFile(ref, []byte(want), 0o644)
+	return packfile.ReplaceFile(ref, []byte(want), refMode)
 }
 
 // refAt returns the head that the ref names.

@@ -226,7 +226,7 @@ func problemsText(b *strings.Builder, r service.CommandResult) {
 			return fmt.Sprintf("%s: %s", quotePath(all[i].Path), clip(all[i].Why, maxReasonChars))
 		})
 	warnings := allWarnings(r)
-	list("WARNING: committed, but with something that looks like a secret", len(warnings), maxListedProblems, "", func(i int) string {
+	list("WARNING: committed, but needs a look", len(warnings), maxListedProblems, "", func(i int) string {
 		return fmt.Sprintf("%s: %s", quotePath(warnings[i].Path), clip(warnings[i].Why, maxReasonChars))
 	})
 	list("CONFLICT: somebody else changed these files meanwhile, and both versions were kept. Merge them into the first and delete the second", len(conflicts), maxListedProblems, "", func(i int) string {

@@ -108,7 +108,7 @@ type editedPage struct{ Text, Back string }
 const maxRemarks = 5
 
 // Remark says what a person must know about a commit: that its message was left out, or
-// that something in it looks like a secret.
+// its warnings.
 func (v *Visit) Remark(c space.Commit) string {
 	var said []string
 	for _, r := range c.Rejected {

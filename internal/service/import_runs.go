@@ -48,7 +48,7 @@ type ImportState struct {
 	Left    int    // files that were not imported
 	// Replaced counts the unchanged initial files of the space that were replaced.
 	Replaced int
-	// Warnings counts places that look like secrets. Warning is the first place.
+	// Warnings counts the files that need a look. Warning is the first of them.
 	Warnings int
 	Warning  space.Warning
 	Began    time.Time

@@ -37,7 +37,7 @@ type ImportResult struct {
 	Refused   []ImportNote     `json:"refused,omitempty"`
 	Conflicts []ImportConflict `json:"conflicts,omitempty"` // both versions were kept
 	Replaced  []string         `json:"replaced,omitempty"`  // unchanged initial files
-	Warnings  []ImportNote     `json:"warnings,omitempty"`  // imported, but looks like a secret
+	Warnings  []ImportNote     `json:"warnings,omitempty"`  // imported, but needs a look
 	Changed   bool             `json:"changed"`             // false if the space had everything
 }
 

@@ -202,7 +202,7 @@ func (x factFiles) named(kind, key string) []space.Entry {
 	return x.byName[factWritten(kind, key)]
 }
 
-// after returns the files after a commit that wrote some of them.
+// after returns the files after a commit whose parent has the files of x.
 func (x factFiles) after(c space.Commit) []space.Entry {
 	out := slices.Clone(x.all)
 	for _, f := range c.Files {

@@ -58,7 +58,7 @@ type ImportedItem struct {
 const (
 	maxFirst          = 10  // items of a kind in a result
 	maxSkipped        = 100 // skipped parts in a result
-	maxExportsAtOnce  = 2   // of all users
+	maxImportsAtOnce  = 2   // of all users
 	maxImportsWaiting = 4   // of one user
 )
 
@@ -74,7 +74,7 @@ func (s *Service) ImportMemory(ctx context.Context, a Actor, in ImportMemoryInpu
 	if err != nil {
 		return ImportedMemory{}, err
 	}
-	end, err := s.importSlot(ctx, a.user)
+	end, err := s.importSlot(ctx, who.user)
 	if err != nil {
 		return ImportedMemory{}, err
 	}
@@ -91,13 +91,13 @@ func (s *Service) ImportMemory(ctx context.Context, a Actor, in ImportMemoryInpu
 
 // importSlot waits until an import of the user may run. The caller must call end after the
 // import. Each import holds all of its files in memory, so few run at once, and only one of
-// each user, so that one user's imports do not delay other users.
+// each user. So one user alone does not delay others.
 func (s *Service) importSlot(ctx context.Context, id space.UserID) (end func(), err error) {
 	leave, err := s.userImports.take(ctx, id)
 	if err == nil {
 		select {
-		case s.exportSlots <- struct{}{}:
-			return func() { <-s.exportSlots; leave() }, nil
+		case s.importSlots <- struct{}{}:
+			return func() { <-s.importSlots; leave() }, nil
 		case <-ctx.Done():
 			leave()
 		}

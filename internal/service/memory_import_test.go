@@ -182,17 +182,27 @@ func TestImportsOfOneUserDoNotDelayOthers(t *testing.T) {
 	w := servicetest.New(t, memoryDay)
 	var mine sync.WaitGroup
 	defer mine.Wait()
+	in := service.ImportMemoryInput{Space: service.SpaceRef{ID: w.Space}, Name: "data.zip"}
 	refused := make(chan error, 6)
 	for range cap(refused) { // the first reads, four wait, and one is refused
 		r, pipe := io.Pipe()
 		defer pipe.Close()
+		in := in
+		in.Stream = r
 		mine.Go(func() {
-			_, err := w.ImportMemory(t.Context(), service.Person(w.Owner), service.ImportMemoryInput{Space: service.SpaceRef{ID: w.Space}, Name: "data.zip", Stream: r})
+			_, err := w.ImportMemory(t.Context(), service.Person(w.Owner), in)
 			refused <- err
 		})
 	}
 	if err := <-refused; fault.CodeOf(err) != fault.Limited {
 		t.Fatal(err)
 	}
-	importMemory(t, w, "data.zip", claudeExport(t, 1, "An answer", "Has a dog"), false) // of the operator
+	w.Space = space.NewSpaceID()
+	if _, err := w.Git.Create(t.Context(), w.Space, space.ChangeSet{}, space.Meta{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := w.Accounts.CreateUser(t.Context(), store.Actor{Via: "test"}, store.NewUser{Name: "bob", Space: w.Space}); err != nil {
+		t.Fatal(err)
+	}
+	importMemory(t, w, "data.zip", claudeExport(t, 1, "An answer", "Has a dog"), false) // for bob
 }

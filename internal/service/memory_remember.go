@@ -150,7 +150,7 @@ func (v View) remember(ctx context.Context, who Actor, stated []facts.Statement)
 			}
 		}
 	}
-	if err := v.findAlike(ctx, files.after(c), out.Facts); err != nil {
+	if err := v.findAlike(ctx, at, files, c, out.Facts); err != nil {
 		// The facts are saved, so that is the answer.
 		v.s.log.Error("compare new facts with others", "err", err)
 	}
@@ -222,9 +222,17 @@ func whyKept(r RememberedFact, f *factFile) string {
 	return fmt.Sprintf("%q was saved%s%s. State a confidence that is at least as high, or set explicit to true if the user said it.", string(value), on, sure)
 }
 
-// findAlike adds the facts that new and changed facts may repeat or contradict.
-func (v View) findAlike(ctx context.Context, files []space.Entry, changed []RememberedFact) error {
-	all, err := v.readFacts(ctx, files)
+// findAlike adds the facts that new and changed facts may repeat or contradict. files are
+// those at the commit at, before commit c.
+func (v View) findAlike(ctx context.Context, at space.CommitID, files factFiles, c space.Commit, changed []RememberedFact) error {
+	list := files.after(c)
+	if c.Changed && c.Parent != at { // another client has committed meanwhile
+		var err error
+		if list, err = v.Files(ctx, c.ID, facts.Dir); err != nil {
+			return err
+		}
+	}
+	all, err := v.readFacts(ctx, list)
 	if err != nil {
 		return err
 	}

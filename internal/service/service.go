@@ -132,7 +132,7 @@ type Service struct {
 	running     Running
 	sessions    sessions
 	imports     *importRuns
-	exportSlots chan struct{} // see importSlot
+	importSlots chan struct{} // see importSlot
 	userImports *perUserQueue
 	searches    *perUserQueue
 	uploads     *perUserQueue // to sources
@@ -166,7 +166,7 @@ func New(o Options) *Service {
 		sessions: sessions{byID: map[space.SpaceID]*session{}},
 	}
 	s.facts, _ = lru.New[space.BlobID, facts.Fact](maxCachedFacts) // fails only for a size of 0
-	s.imports, s.exportSlots = s.newImportRuns(), make(chan struct{}, maxExportsAtOnce)
+	s.imports, s.importSlots = s.newImportRuns(), make(chan struct{}, maxImportsAtOnce)
 	for _, op := range Operations() {
 		s.rights[op.Name] = op.Right
 	}
