@@ -186,6 +186,8 @@ func TestMissingPath(t *testing.T) {
 	}{
 		{"notes/old/b.md", []string{h.in("files/notes/") + `"`, h.in("history/notes/old/b.md") + `"`, h.in("files/notes/old/b.md?at=%s", first), "Take b out", restores}, []string{h.in("files/notes/old/") + `"`}},
 		{"notes/old/c.md", []string{h.in("files/notes/") + `"`, h.in("history/notes") + `"`}, []string{restores, "?at="}},
+		{"notes/a.md/x", []string{h.in("files/notes/") + `"`}, []string{h.in("files/notes/a.md"), restores}},
+		{"notes/old/b.md?at=" + string(h.head()), []string{h.in("history/notes/old/b.md") + `"`}, []string{h.in("files/notes/old/b.md") + `"`}},
 		{"nowhere/x", []string{h.in("files/") + `"`, h.in("history/") + `"`}, []string{h.in("files/nowhere"), restores}},
 		{"notes/old/c.md?at=" + string(first), []string{h.in("files/notes/old/?at=%s", first), h.in("history/notes/old") + `"`}, []string{restores}},
 	} {

@@ -106,8 +106,8 @@ type Options struct {
 	Stdio []string
 	// Live sends commits to open pages; nil means one without events.
 	Live *Live
-	// WaitingTime is how long a page about many spaces looks for changes that wait for
-	// review; 0 means DefaultWaitingTime.
+	// WaitingTime is how long a page that is not about one space looks for changes that wait
+	// for review; 0 means DefaultWaitingTime.
 	WaitingTime time.Duration
 
 	// Limit reports whether one more request is allowed, or how long to wait; nil means no

@@ -34,8 +34,7 @@ type Page struct {
 	// begin with Asks.
 	Beside []string
 	Asks   string
-	// Wide is for pages with an editor, with the names of many files or with differences, which
-	// need more than the width that the other pages have in common.
+	// Wide is for editors, lists of files and differences, which need more than the usual width.
 	Wide bool
 	// Space is the space that the page is about; nil if there is none.
 	Space *service.View
@@ -115,7 +114,7 @@ func (s *Site) Page(v *Visit, status int, name string, p Page) error {
 }
 
 // waitingIn returns how many files of the space in the navigation wait for the person's review.
-// A page about something else than the space does not wait long until that is known.
+// On a page that is not about the space, it stops looking after WaitingTime.
 func (s *Site) waitingIn(v *Visit, p *Page) int {
 	ctx := v.R.Context()
 	if p.Space == nil {

@@ -43,7 +43,7 @@ func TestManySpacesHoldUpNoPage(t *testing.T) {
 		a.newSpace(a.ada, fmt.Sprintf("garden%d", i))
 	}
 	b := a.as(a.ada)
-	for _, page := range []string{"/", "/spaces"} {
+	for _, page := range []string{"/", "/spaces", "/account"} {
 		want(t, page, b.get(page), http.StatusOK)
 	}
 }

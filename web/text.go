@@ -83,9 +83,10 @@ func Grouped(n int64) string {
 // coded returns a text as HTML, in which `x` becomes code.
 func coded(text string) template.HTML {
 	var b strings.Builder
-	for i, part := range strings.Split(text, "`") {
+	parts := strings.Split(text, "`")
+	for i, part := range parts {
 		part = template.HTMLEscapeString(part)
-		if i%2 == 1 {
+		if i%2 == 1 && i < len(parts)-1 {
 			part = "<code>" + part + "</code>"
 		}
 		b.WriteString(part)

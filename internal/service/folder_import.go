@@ -136,12 +136,14 @@ const foldersNamed = 3
 // is in no folder.
 func (in ImportFolderInput) Folders() (names string, count int) {
 	var all []string
+	seen := map[string]bool{}
 	for _, f := range in.Files {
 		name, _, ok := strings.Cut(f.Path, "/")
 		if !ok {
 			return "", 0
 		}
-		if !slices.Contains(all, name) {
+		if !seen[name] {
+			seen[name] = true
 			all = append(all, name)
 		}
 	}

@@ -100,8 +100,8 @@ if (area instanceof HTMLTextAreaElement && Element.prototype.attachShadow) {
   for (const a of document.querySelectorAll('a[href="#text"]')) {
     a.addEventListener('click', (e) => {
       e.preventDefault();
-      const at = firstMark(view.state);
-      if (at !== undefined) view.dispatch({ selection: { anchor: at }, effects: EditorView.scrollIntoView(at, { y: 'center' }) });
+      const anchor = firstMark(view.state) ?? view.state.selection.main.head;
+      view.dispatch({ selection: { anchor }, effects: EditorView.scrollIntoView(anchor, { y: 'center' }) });
       view.focus();
     });
   }

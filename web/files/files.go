@@ -127,6 +127,7 @@ func (s *pages) notThere(v *web.Visit, l web.Location, err error) error {
 	above := web.Location{Space: l.Space, Path: dir, At: l.At}
 	body := gonePage{
 		Shown: web.ShownPath(l.Path, web.WholePath), Dir: above.URL("files"), DirName: web.ShownPath(dir, 60), History: above.Now("history"), Crumbs: l.Crumbs(),
+		At: l.At != "",
 	}
 	if dir != "" {
 		body.Dir = web.PageURL(l.Space.ID, "files", dir, "") + "/" + web.AtQuery(l.At)
@@ -139,10 +140,13 @@ func (s *pages) notThere(v *web.Visit, l web.Location, err error) error {
 	switch {
 	case lerr != nil || len(log) == 0:
 	case l.At != "":
-		body.Now, body.History = l.Now("files"), l.Now("history")
+		body.History, body.Found = l.Now("history"), true
+		if _, ok, _ := l.Space.Find(v.R.Context(), "", l.Path); ok {
+			body.Now = l.Now("files")
+		}
 	default:
 		title = l.Name() + " no longer exists"
-		body.History, body.Last = l.Now("history"), log[0].Time
+		body.History, body.Found, body.Last = l.Now("history"), true, log[0].Time
 		body.Commit, body.Subject = web.PageURL(l.Space.ID, "commits", space.Path(log[0].ID), ""), web.SubjectOf(log[0].Message)
 		// The parent of the deletion has the last version.
 		if before := log[0].Parent; before != "" {
@@ -162,8 +166,10 @@ const missingWalk = 500
 
 // gonePage is the page of a path at which there is nothing.
 type gonePage struct {
-	Shown  string // the path
-	Crumbs []web.Crumb
+	Shown string // the path
+	// At says that the page is about an old version, and Found that History is the path's.
+	At, Found bool
+	Crumbs    []web.Crumb
 	// Dir is the address of the nearest directory that exists, and DirName its path, which is
 	// "" for the root.
 	Dir, DirName string

@@ -294,7 +294,7 @@ func (s *pages) saveDelete(v *web.Visit) error {
 func (s *pages) nearest(v *web.Visit, m service.View, at space.CommitID, p space.Path) space.Path {
 	d := web.ParentOf(p)
 	for d != "" {
-		if _, ok, err := m.Find(v.R.Context(), at, d); ok || err != nil {
+		if e, ok, err := m.Find(v.R.Context(), at, d); ok && e.Dir || err != nil {
 			break
 		}
 		d = web.ParentOf(d)

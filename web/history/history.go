@@ -162,10 +162,12 @@ func (s *pages) showHistory(v *web.Visit) error {
 			continue
 		}
 		files, err := s.filesOf(v.R.Context(), l.Space, c)
-		if err != nil {
+		if v.R.Context().Err() != nil {
 			return err
 		}
-		rows[i].Files = files.count
+		if err == nil { // a damaged commit is listed without its count
+			rows[i].Files = files.count
+		}
 	}
 	markTwins(rows)
 	for i, c := range list {

@@ -3,7 +3,6 @@ package library
 import (
 	"net/http"
 	"net/url"
-	"slices"
 
 	"satchel/internal/service"
 	"satchel/internal/space"
@@ -35,6 +34,20 @@ type runFile struct {
 	Diff              *render.Change
 }
 
+// completeRun returns a run that made a commit, and the commit of the complete run before it.
+// runs begins with the newest.
+func completeRun(runs []space.SyncRun, id string) (run space.SyncRun, from space.CommitID, ok bool) {
+	for _, r := range runs {
+		switch complete := r.Commit != "" && r.State == space.SyncReady; {
+		case complete && ok:
+			return run, r.Commit, true
+		case complete && r.ID == id:
+			run, ok = r, true
+		}
+	}
+	return run, "", ok
+}
+
 // showRun handles GET /library/sources/{source}/runs/{run}.
 func (s *pages) showRun(v *web.Visit) error {
 	ctx, id := v.R.Context(), v.R.PathValue("source")
@@ -46,15 +59,9 @@ func (s *pages) showRun(v *web.Visit) error {
 	if err != nil {
 		return web.Gone(err)
 	}
-	complete := slices.DeleteFunc(st.Runs, func(r space.SyncRun) bool { return r.Commit == "" || r.State != space.SyncReady })
-	i := slices.IndexFunc(complete, func(r space.SyncRun) bool { return r.ID == v.R.PathValue("run") })
-	if i < 0 {
+	run, from, ok := completeRun(st.Runs, v.R.PathValue("run"))
+	if !ok {
 		return web.ErrGone
-	}
-	run := complete[i]
-	var from space.CommitID
-	if i+1 < len(complete) {
-		from = complete[i+1].Commit
 	}
 	files, total, err := managed.Changes(ctx, from, run.Commit, "", runListed)
 	if err != nil {

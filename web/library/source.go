@@ -43,9 +43,10 @@ type runRow struct {
 	space.SyncRun
 	State   stateView
 	Changes string
-	Short   string // of the version
-	Diff    string // address of the changes; "" if there are none
-	Names   string // of the first changed files, if people upload them
+	Short   string   // of the version
+	Diff    string   // address of the changes; "" if there are none
+	Names   []string // of the first changed files, if people upload them
+	More    int      // count of the others
 }
 
 // managedPages adds the pages of sources that follow an upstream.

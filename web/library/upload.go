@@ -2,7 +2,6 @@ package library
 
 import (
 	"net/http"
-	"strconv"
 	"strings"
 
 	"satchel/internal/bytesize"
@@ -65,30 +64,22 @@ func (s *pages) nameUploads(v *web.Visit, body *sourcePage) error {
 		}
 		body.Uploads.Files = append(body.Uploads.Files, f)
 	}
-	before := map[string]space.CommitID{} // the commit before each run, by its ID
-	var next string
-	for _, r := range body.Sync.Runs {
-		if r.State != space.SyncReady || r.Commit == "" {
-			continue
-		}
-		before[next], next = r.Commit, r.ID
-	}
 	for i, r := range body.Runs {
 		if r.Diff == "" {
 			continue
 		}
-		files, total, err := managed.Changes(ctx, before[r.ID], r.Commit, "", namesShown)
-		if err != nil {
-			return web.Gone(err)
+		_, from, _ := completeRun(body.Sync.Runs, r.ID)
+		files, total, err := managed.Changes(ctx, from, r.Commit, "", namesShown)
+		if ctx.Err() != nil {
+			return err
 		}
-		var names []string
+		if err != nil { // an old commit that cannot be read
+			continue
+		}
 		for _, f := range files {
-			names = append(names, web.ShownPath(f.Path, 80))
+			body.Runs[i].Names = append(body.Runs[i].Names, web.ShownPath(f.Path, 80))
 		}
-		if rest := total - len(files); rest > 0 {
-			names = append(names, strconv.Itoa(rest)+" more")
-		}
-		body.Runs[i].Names = strings.Join(names, ", ")
+		body.Runs[i].More = total - len(files)
 	}
 	return nil
 }

@@ -189,7 +189,7 @@ func (s *pages) listFacts(v *web.Visit, status int, m service.View, q memoryQuer
 	body := memoryPage{Action: "/spaces/" + string(m.ID) + "/memory", Writes: m.Role != space.Reader, Query: q.text, Type: q.kind, Show: q.show, Left: all.Left}
 	body.ExpiredURL, body.CurrentURL = body.Action+"?show=expired", body.Action
 	asked := map[space.Path]bool{}
-	if q.all() {
+	if q.all() { // on later parts of the list too, because the table leaves these facts out
 		if asked, err = s.asks(v, m, all.Facts, &body); err != nil {
 			return err
 		}

@@ -24,8 +24,8 @@ func rowOf(ctx context.Context, m service.View, f service.MemoryFact) (*editedRo
 	return row, nil
 }
 
-// confidenceOf returns the confidence that a form offers. What a person saves counts as said by
-// them, so the confidence of an inferred fact is not theirs: the field is empty, which means certain.
+// confidenceOf returns the confidence that a form offers. The form states the person's own
+// confidence, so the field is empty for an inferred fact. Empty means certain.
 func confidenceOf(f service.MemoryFact) string {
 	if !f.HasSure || !f.Stated() {
 		return ""

@@ -13,7 +13,9 @@ import (
 const (
 	MarkYours  = "▼▼▼ Both changed this place. Your lines: ▼▼▼"
 	MarkTheirs = "■■■ Their lines: ■■■"
-	MarkEnd    = "▲▲▲ Until here. Keep what is right and take the three marks out. ▲▲▲"
+	// markTheirsBefore is the mark of earlier versions, in texts that are still open in a browser.
+	markTheirsBefore = "■■■ What is there now: ■■■"
+	MarkEnd          = "▲▲▲ Until here. Keep what is right and take the three marks out. ▲▲▲"
 )
 
 // maxLines is the maximum count of lines that git merges, without the common first and last
@@ -208,7 +210,7 @@ func Marked(text string) int {
 	n := 0
 	for l := range strings.Lines(text) {
 		switch strings.TrimRight(l, "\r\n \t") {
-		case MarkYours, MarkTheirs, MarkEnd:
+		case MarkYours, MarkTheirs, markTheirsBefore, MarkEnd:
 			n++
 		}
 	}

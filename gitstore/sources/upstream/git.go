@@ -66,7 +66,7 @@ func tip(ctx context.Context, env *Env, e transport.Endpoint, branch string) (St
 		return "", gitFault(err)
 	}
 	if refs.Empty {
-		return "", fault.New(fault.NotFound, "The repository is empty. An update after the first push fetches it.")
+		return "", fault.New(fault.NotFound, "The repository is empty. Push to it first. The next update fetches the files.")
 	}
 	if branch == "" {
 		branch = refs.Default

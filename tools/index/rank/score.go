@@ -152,7 +152,7 @@ type coverage struct {
 func newCoverage(terms []Term, st statistics) *coverage {
 	c := &coverage{words: map[int]uint64{}}
 	for i, t := range terms {
-		if t.word >= 0 {
+		if t.word >= 0 && i < 63 {
 			c.words[t.word] |= 1 << i
 		}
 		w := t.Weight * t.residualIDF * idf(st.chunks, t.DF)

@@ -301,7 +301,7 @@ func (c *cosines) order(docs []*Candidate, weight float64) []*Candidate {
 		last = min(last, all[i].Score)
 	}
 	for _, f := range docs[judged:] { // in their previous order, below the others
-		f.rescore("Pages whose meaning was compared come first.", min(last, (1-weight)*f.Score))
+		f.rescore("The search compared the meaning of other pages, which come first.", min(last, (1-weight)*f.Score))
 	}
 	slices.SortStableFunc(all, func(a, b *Candidate) int { return cmp.Compare(b.Score, a.Score) })
 	return append(all, docs[judged:]...)
