@@ -37,7 +37,7 @@ func TestAPersonSeesLinksThatOthersMade(t *testing.T) {
 	link := w.as(w.ada).makeLink(w.bob)
 	page := bob.get("/")
 	checkPage(t, "made", page)
-	if !strings.Contains(page.body, noticed) || !strings.Contains(page.body, "made by <strong>ada</strong>") || !strings.Contains(page.body, "not used yet") {
+	if !strings.Contains(page.body, noticed) || !strings.Contains(page.body, "made by <strong><bdi>ada</bdi></strong>") || !strings.Contains(page.body, "not used yet") {
 		t.Error("the first page does not say that a link was made, and by whom")
 	}
 	if strings.Contains(w.by("passkey", w.eve).get("/").body, noticed) || strings.Contains(w.by("passkey", w.ada).get("/").body, noticed) {
