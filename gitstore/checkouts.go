@@ -234,7 +234,7 @@ func (r *repo) headMoved() {
 	if v == nil {
 		return
 	}
-	if err := v.moveTo(r.db, r.refFile(), r.head.Load().id); err != nil {
+	if err := v.moveTo(r.db, r.head.Load().id); err != nil {
 		r.logger().Error("The git view of sandboxes could not be moved; it is tried again.", "error", err)
 	}
 	r.tend()

@@ -52,10 +52,6 @@ func TestACheckoutIsOpenToAllUnderAClosedDoor(t *testing.T) {
 	commit(t, s, id, space.ChangeSet{Changes: []space.Change{
 		{Path: "d/e/f.md", Content: []byte("f")}, {Path: "run.sh", Mode: space.Executable},
 		{Path: "d/link", Mode: space.Symlink, Content: []byte("../run.sh")}}})
-	// An earlier version wrote the branch's file so that only the server could read it.
-	if err := os.Chmod(s.unopened(id).refFile(), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	sd := seed(t, s, id)
 	defer sd.Release()
 	for p, want := range map[string]fs.FileMode{

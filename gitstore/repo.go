@@ -247,9 +247,6 @@ func (r *repo) readRef() packfile.Hash {
 	return h
 }
 
-// refMode lets sandboxes read a ref.
-const refMode = 0o644
-
 // writeRef replaces the branch's file. It does not sync the file, because the reflog is
 // durable. The temporary file has the name of git's own lock.
 func (r *repo) writeRef(h packfile.Hash) error {
@@ -259,9 +256,6 @@ func (r *repo) writeRef(h packfile.Hash) error {
 		return err
 	}
 	_, err = f.WriteString(h.String() + "\n")
-	if err == nil {
-		err = f.Chmod(refMode) // regardless of the umask, because git views link to it
-	}
 	if err = errors.Join(err, f.Close()); err == nil {
 		r.s.o.probe("ref written")
 		err = os.Rename(lock, r.refFile())

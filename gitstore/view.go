@@ -75,7 +75,7 @@ func (r *repo) ensureView() error {
 	// commits begin to move the view.
 	r.commitMu.Lock()
 	defer r.commitMu.Unlock()
-	if err := v.moveTo(r.db, r.refFile(), r.head.Load().id); err != nil {
+	if err := v.moveTo(r.db, r.head.Load().id); err != nil {
 		return err
 	}
 	d.mu.Lock()
@@ -84,34 +84,18 @@ func (r *repo) ensureView() error {
 	return nil
 }
 
-// moveTo moves the packs and the ref to a head. refFile is the branch's file.
-func (v *gitView) moveTo(db *packfile.DB, refFile string, head packfile.Hash) error {
+// moveTo moves the packs and the ref to a head.
+func (v *gitView) moveTo(db *packfile.DB, head packfile.Hash) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if err := v.linkPacks(db); err != nil {
 		return err
 	}
-	if err := v.linkRef(refFile, head); err != nil {
+	if err := packfile.ReplaceFile(filepath.Join(v.dir, filepath.FromSlash(branch)), []byte(head.String()+"\n"), 0o644); err != nil {
 		return err
 	}
 	v.at = head
 	return nil
-}
-
-// linkRef makes the ref name a head. It links the branch's file, because a new file takes five
-// times as long. Nobody modifies that file. If it names another commit, or sandboxes cannot
-// read it, the view gets a file of its own.
-func (v *gitView) linkRef(branchFile string, head packfile.Hash) error {
-	ref, tmp, want := filepath.Join(v.dir, filepath.FromSlash(branch)), filepath.Join(v.dir, "ref.tmp"), head.String()+"\n"
-	defer os.Remove(tmp) // a rename to another link of the same file leaves it
-	if os.Link(branchFile, tmp) == nil {
-		got, err := os.ReadFile(tmp)
-		st, serr := os.Stat(tmp)
-		if errors.Join(err, serr) == nil && string(got) == want && st.Mode().Perm() == refMode && os.Rename(tmp, ref) == nil {
-			return nil
-		}
-	}
-	return packfile.ReplaceFile(ref, []byte(want), refMode)
 }
 
 // refAt returns the head that the ref names.
@@ -131,7 +115,7 @@ func (r *repo) syncViewToHead(v *gitView) error {
 	// Without the lock, a commit could move the view, and this call could move it back.
 	r.commitMu.Lock()
 	defer r.commitMu.Unlock()
-	return v.moveTo(r.db, r.refFile(), r.head.Load().id)
+	return v.moveTo(r.db, r.head.Load().id)
 }
 
 // linkPacks makes the view's packs match the repository's. It first adds the new packs, and
