@@ -38,7 +38,7 @@ func (s *pages) factForm(v *web.Visit, status int, m service.View, body factPage
 		title = "The fact " + web.Shorten(body.Fact.Name(), 120)
 		body.Action = body.Fact.Page
 	}
-	out := web.Page{Title: title, Space: &m, Current: "memory", Styles: []string{"editing.css"}, Scripts: []string{"editing.js"}, Body: &body}
+	out := web.Page{Title: title, Space: &m, Current: "memory", Styles: []string{"files.css", "editing.css"}, Scripts: []string{"editing.js"}, Body: &body}
 	if p != nil {
 		out.Problem, out.Field = p.Text, p.Field
 	}
