@@ -25,6 +25,7 @@ func (s *Registry) bashReadonlyTool() tool {
 			ReadOnly: true,
 		},
 		run: s.bashReadonly, example: `{"command":"true"}`,
+		docs: "runs a command that cannot change anything",
 	}
 }
 
@@ -38,6 +39,7 @@ func (s *Registry) bashTool() tool {
 			Destructive: true,
 		},
 		run: s.bash, example: `{"command":"true"}`,
+		docs: "runs a command on the space in a sandbox, and commits the changes ([shell.md](shell.md))",
 	}
 }
 

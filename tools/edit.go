@@ -19,6 +19,7 @@ func (s *Registry) editTool() tool {
 			InputSchema: schema(editInput), Scope: space.ScopeWrite, Destructive: true,
 		},
 		run: s.edit, example: `{"path":"a.md","edits":[{"old":"a","new":"b"}]}`,
+		docs: "changes parts of a text file",
 	}
 }
 

@@ -1,6 +1,9 @@
 package tools
 
 import (
+	"fmt"
+	"strings"
+
 	"satchel/internal/service"
 	"satchel/tools/index/present"
 )
@@ -26,6 +29,16 @@ func (s *Registry) Examples() map[string]string {
 		out[t.Name] = t.example
 	}
 	return out
+}
+
+// Table is the table of tools in docs/mcp.md.
+func (s *Registry) Table() string {
+	var b strings.Builder
+	b.WriteString("| tool | what it does |\n| --- | --- |\n")
+	for _, t := range s.tools {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", t.Name, t.docs)
+	}
+	return b.String()
 }
 
 // FormOfChatGPT reports whether ChatGPT demands the exact form of a tool.

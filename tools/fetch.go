@@ -22,7 +22,11 @@ func (s *Registry) fetchTool() tool {
 		InputSchema: schema(fetchInput), OutputSchema: schema(fetchOutput), Scope: space.ScopeRead,
 		ReadOnly: true, Idempotent: true,
 	}
-	return tool{Tool: t, forChatGPT: &t, onlyChatGPT: true, run: s.fetch, example: `{"id":"a.md"}`}
+	return tool{
+		Tool: t, forChatGPT: &t, onlyChatGPT: true,
+		run: s.fetch, example: `{"id":"a.md"}`,
+		docs: "returns one page that `search` found. Only ChatGPT sees this tool",
+	}
 }
 
 const describeFetch = `Fetch one whole document that {search} found, by its id, when you need more of it than the search showed.

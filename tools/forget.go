@@ -19,6 +19,7 @@ func (s *Registry) forgetTool() tool {
 			InputSchema: schema(forgetInput), Scope: space.ScopeWrite, Destructive: true, Idempotent: true,
 		},
 		run: s.forget, example: `{"keys":["preference/seat"]}`,
+		docs: "removes facts about you",
 	}
 }
 

@@ -28,6 +28,7 @@ func (s *Registry) instructionsTool() tool {
 			ReadOnly: true, Idempotent: true,
 		},
 		run: s.instructions, example: `{}`,
+		docs: "returns your instructions, your context, remembered facts and a list of the pages that an AI can read",
 	}
 }
 

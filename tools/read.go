@@ -24,6 +24,7 @@ func (s *Registry) readTool() tool {
 			ReadOnly: true, Idempotent: true,
 		},
 		run: s.read, example: `{"paths":["a.md"]}`,
+		docs: "reads files, parts of files, directories and globs, with line numbers",
 	}
 }
 

@@ -24,6 +24,8 @@ type tool struct {
 	onlyChatGPT bool
 	// example is the arguments of a valid call, for tests of all tools.
 	example string
+	// docs says in docs/mcp.md what the tool does.
+	docs string
 }
 
 // all lists every tool, in the order of clients' lists. Each tool is in the file with its

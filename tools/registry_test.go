@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -133,6 +134,27 @@ func TestListGolden(t *testing.T) {
 			}
 			golden(t, "list-"+tt.name+".json", string(first)+"\n")
 		})
+	}
+}
+
+func TestTheDocsHaveATableOfTheTools(t *testing.T) {
+	const file, begin, end = "../docs/mcp.md", "-update; do not edit. -->\n\n", "\n<!-- end -->"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(text), begin)
+	table, after, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		t.Fatalf("%s has no place for the table", file)
+	}
+	want := newBench(t, nil, nil).Table()
+	if *update {
+		if err := os.WriteFile(file, []byte(before+begin+want+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if table != want {
+		t.Errorf("the table in %s is out of date; run: go test ./tools -update", file)
 	}
 }
 

@@ -21,6 +21,7 @@ func (s *Registry) rememberTool() tool {
 			InputSchema: schema(rememberInput), Scope: space.ScopeWrite, Idempotent: true,
 		},
 		run: s.remember, example: `{"facts":[{"type":"preference","key":"seat","value":"Prefers window seats"}]}`,
+		docs: "saves facts about you ([memory.md](memory.md))",
 	}
 }
 

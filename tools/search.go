@@ -20,7 +20,11 @@ func (s *Registry) searchTool() tool {
 	}
 	chat := t
 	chat.Description, chat.InputSchema, chat.OutputSchema = describeChatGPTSearch, schema(chatGPTSearchInput), schema(chatGPTSearchOutput)
-	return tool{Tool: t, forChatGPT: &chat, run: s.search, example: `{"query":"a"}`}
+	return tool{
+		Tool: t, forChatGPT: &chat,
+		run: s.search, example: `{"query":"a"}`,
+		docs: "finds pages, the best first, within a token budget ([search.md](search.md))",
+	}
 }
 
 const describeSearch = `Search before you answer about the user, their work, or a product documented here. Ask in the words you expect on the page; an identifier or a plain question also works. Returns the best passages with path and lines, and weak matches as paths only. Filters in the query: source:nuxt path:knowledge/** kind:memory lang:en version:4 tag:howto since:2w before:2026-06 sort:recent "exact phrase" -word -path:old/**. For regular expressions use rg in {bash_readonly}.`

@@ -1,11 +1,26 @@
 package api
 
 import (
+	"net/http"
+
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/internal/textedit"
 )
+
+func (s *Server) fileRoutes() []route {
+	return []route{
+		on(http.MethodPut, "/api/files", space.ScopeWrite, about{
+			id: "writeFile", summary: "Create or replace a text file of your space", detail: "To replace a file, send the etag of the version that you know. If you leave it out, the error contains the current etag.",
+			answer: "The new version.", conflict: true, example: `{"path": "knowledge/tea.md", "content": "# Tea\n"}`,
+		}, s.writeFile),
+		on(http.MethodPatch, "/api/files", space.ScopeWrite, about{
+			id: "editFile", summary: "Change parts of a text file of your space", detail: "An LF in an edit stands for the line ending of the file.",
+			answer: "The new version.", conflict: true, notFound: true, example: `{"path": "knowledge/tea.md", "edits": [{"old": "Tea", "new": "Green tea"}]}`,
+		}, s.editFile),
+	}
+}
 
 type writeFileRequest struct {
 	Path     string       `json:"path" doc:"The path in the space, such as knowledge/deploy.md." api:"required"`

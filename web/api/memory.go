@@ -1,11 +1,24 @@
 package api
 
 import (
+	"net/http"
+
 	"satchel/internal/facts"
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
 )
+
+func (s *Server) memoryRoutes() []route {
+	return []route{
+		on(http.MethodGet, "/api/memory", space.ScopeRead, about{id: "memory", summary: "The facts of your space", detail: "Includes the files under memory/ that are not valid facts, with their problems.", answer: "Sorted by path."}, s.listFacts),
+		on(http.MethodPut, "/api/memory", space.ScopeWrite, about{
+			id: "remember", summary: "Save facts", detail: "What the user said replaces every fact. What was inferred replaces an inferred fact of equal or lower confidence.",
+			answer: "An outcome for each fact, in order.", example: `{"facts": [{"type": "preference", "key": "seat", "value": "Prefers window seats", "explicit": true}]}`,
+		}, s.remember),
+		on(http.MethodDelete, "/api/memory/{type}/{key}", space.ScopeWrite, about{id: "forget", summary: "Remove a fact", detail: "The history keeps it.", answer: "The removed fact.", notFound: true, conflict: true, ifMatch: true}, s.forget),
+	}
+}
 
 // factView is a fact of the space that the token reaches.
 type factView struct {

@@ -4,11 +4,22 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 
 	"satchel/internal/fault"
+	"satchel/internal/space"
 )
+
+func (s *Server) readRoutes() []route {
+	return []route{
+		on(http.MethodPost, "/api/sandbox/read", space.ScopeRead, about{
+			id: "read", summary: "Read files, or list directories", detail: "The entry of a path that cannot be read has the error.", answer: "An entry for each path, in order.",
+			example: `{"paths": ["docs/handbook/deploy.md"]}`,
+		}, s.read),
+	}
+}
 
 type fileView struct {
 	Path      string       `json:"path"`

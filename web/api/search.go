@@ -3,12 +3,23 @@ package api
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
 	"satchel/internal/fault"
 	"satchel/internal/service"
+	"satchel/internal/space"
 )
+
+func (s *Server) searchRoutes() []route {
+	return []route{
+		on(http.MethodPost, "/api/sandbox/search", space.ScopeRead, about{id: "search", summary: "Find pages", answer: "The best first.", example: `{"query": "deploy checklist"}`}, s.search),
+		on(http.MethodPost, "/api/sandbox/search-and-read", space.ScopeRead, about{
+			id: "searchAndRead", summary: "Find pages and read the best", answer: "The results, and the files of the best.", example: `{"query": "deploy checklist"}`,
+		}, s.searchAndRead),
+	}
+}
 
 type searchRequest struct {
 	session

@@ -117,50 +117,15 @@ type noBody struct{}
 
 func (noBody) check() error { return nil }
 
+// allRoutes lists every route. The routes of a subject are in its file.
 func (s *Server) allRoutes() []route {
-	const get, post, put, patch, remove = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete
-	const read, write = space.ScopeRead, space.ScopeWrite
 	return slices.Concat([]route{
-		on(get, "/api", read, about{id: "index", summary: "What there is", detail: "Also checks whether a token is valid.", answer: "The links and the caller."}, s.index),
+		on(http.MethodGet, "/api", space.ScopeRead, about{id: "index", summary: "What there is", detail: "Also checks whether a token is valid.", answer: "The links and the caller."}, s.index),
 		{
-			method: get, path: "/api/openapi.json", handle: s.openAPI,
+			method: http.MethodGet, path: "/api/openapi.json", handle: s.openAPI,
 			about: about{id: "document", summary: "The OpenAPI document", answer: "The document.", status: http.StatusOK},
 		},
-		on(get, "/api/sources", read, about{id: "sources", summary: "The sources of the library", answer: "All sources, and those of each kind."}, s.listSources),
-		on(post, "/api/sync", write, about{id: "syncAll", summary: "Bring every source up to date", answer: "A run for each source.", status: http.StatusAccepted, optionalBody: true, notFound: true}, s.sync),
-		on(post, "/api/sync/{source}", write, about{id: "sync", summary: "Bring one source up to date", answer: "The run.", status: http.StatusAccepted, optionalBody: true, notFound: true}, s.sync),
-		on(get, "/api/memory", read, about{id: "memory", summary: "The facts of your space", detail: "Includes the files under memory/ that are not valid facts, with their problems.", answer: "Sorted by path."}, s.listFacts),
-		on(put, "/api/memory", write, about{
-			id: "remember", summary: "Save facts", detail: "What the user said replaces every fact. What was inferred replaces an inferred fact of equal or lower confidence.",
-			answer: "An outcome for each fact, in order.", example: `{"facts": [{"type": "preference", "key": "seat", "value": "Prefers window seats", "explicit": true}]}`,
-		}, s.remember),
-		on(remove, "/api/memory/{type}/{key}", write, about{id: "forget", summary: "Remove a fact", detail: "The history keeps it.", answer: "The removed fact.", notFound: true, conflict: true, ifMatch: true}, s.forget),
-		on(put, "/api/files", write, about{
-			id: "writeFile", summary: "Create or replace a text file of your space", detail: "To replace a file, send the etag of the version that you know. If you leave it out, the error contains the current etag.",
-			answer: "The new version.", conflict: true, example: `{"path": "knowledge/tea.md", "content": "# Tea\n"}`,
-		}, s.writeFile),
-		on(patch, "/api/files", write, about{
-			id: "editFile", summary: "Change parts of a text file of your space", detail: "An LF in an edit stands for the line ending of the file.",
-			answer: "The new version.", conflict: true, notFound: true, example: `{"path": "knowledge/tea.md", "edits": [{"old": "Tea", "new": "Green tea"}]}`,
-		}, s.editFile),
-		on(post, "/api/sandbox/search", read, about{id: "search", summary: "Find pages", answer: "The best first.", example: `{"query": "deploy checklist"}`}, s.search),
-		on(post, "/api/sandbox/read", read, about{
-			id: "read", summary: "Read files, or list directories", detail: "The entry of a path that cannot be read has the error.", answer: "An entry for each path, in order.",
-			example: `{"paths": ["docs/handbook/deploy.md"]}`,
-		}, s.read),
-		on(post, "/api/sandbox/search-and-read", read, about{
-			id: "searchAndRead", summary: "Find pages and read the best", answer: "The results, and the files of the best.", example: `{"query": "deploy checklist"}`,
-		}, s.searchAndRead),
-		on(post, "/api/sandbox/shell", read, about{
-			id: "shell", summary: "Run bash over the library", notFound: true, answer: "A result for each command that ran, in order.", example: `{"command": "ls docs"}`,
-			detail: "Everything but /tmp is read-only, and there is no network. A command that fails is a result with its exit code, not an error. " +
-				"sessionId names a sandbox of the token's grant, which is kept for 30 minutes after its last call. Without it, the grant's own sandbox is used, which is kept as long as the server keeps any.",
-		}, s.shell),
-		on(post, "/api/sandbox/snapshot", write, about{
-			id: "snapshot", summary: "Make the snapshots of all sources again", detail: "Uses the commits that the server has, and asks no upstream.",
-			answer: "The snapshots are made.", status: http.StatusAccepted, optionalBody: true,
-		}, s.snapshot),
-	}, s.syncRoutes(), s.uploadRoutes())
+	}, s.sourceRoutes(), s.syncRoutes(), s.uploadRoutes(), s.memoryRoutes(), s.fileRoutes(), s.searchRoutes(), s.readRoutes(), s.shellRoutes())
 }
 
 // Handler serves /api and everything under it.

@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"encoding/json"
+	"net/http"
 	"path"
 	"slices"
 	"strconv"
@@ -13,6 +14,14 @@ import (
 	"satchel/internal/service"
 	"satchel/internal/space"
 )
+
+func (s *Server) sourceRoutes() []route {
+	return []route{
+		on(http.MethodGet, "/api/sources", space.ScopeRead, about{id: "sources", summary: "The sources of the library", answer: "All sources, and those of each kind."}, s.listSources),
+		on(http.MethodPost, "/api/sync", space.ScopeWrite, about{id: "syncAll", summary: "Bring every source up to date", answer: "A run for each source.", status: http.StatusAccepted, optionalBody: true, notFound: true}, s.sync),
+		on(http.MethodPost, "/api/sync/{source}", space.ScopeWrite, about{id: "sync", summary: "Bring one source up to date", answer: "The run.", status: http.StatusAccepted, optionalBody: true, notFound: true}, s.sync),
+	}
+}
 
 // sourceView is a source in the form that SDK clients expect.
 type sourceView struct {
