@@ -122,6 +122,7 @@ describe('activity in Chromium', { skip: missing }, () => {
       await check(page.locator('#changes time').first());
       assert.equal(await page.locator('time[data-as]').count(), 0, 'a time that came later is left in UTC');
       // A field for a time stays UTC, and says what that is here.
+      await page.getByText('Undo what a client did').click();
       await page.getByLabel('Everything since').fill(at.slice(0, 16));
       await page.getByText(`In UTC. That is ${here(at, { ...date, ...clock })} where you are.`).waitFor();
       await judge(page, `activity-${timezoneId.slice(8)}`);
@@ -166,6 +167,7 @@ describe('activity in Chromium', { skip: missing }, () => {
       await bash('rm knowledge/plan.md; echo oops > knowledge/oops.md', 'Tidy up');
       await page.goto(`${space}/activity`);
       const form = page.locator('form', { hasText: 'Everything since' });
+      await page.getByText('Undo what a client did').click();
       await form.getByLabel('Client').selectOption({ index: 0 });
       const at = await page.locator('#changes time').first().getAttribute('datetime');
       await form.getByLabel('Everything since').fill(at.slice(0, 16));
@@ -186,6 +188,7 @@ describe('activity in Chromium', { skip: missing }, () => {
     // All that the client ever did, in one act; what the person undid stays so.
     const { page } = owner;
     const form = page.locator('form', { hasText: 'Everything since' });
+    await page.getByText('Undo what a client did').click();
     await form.getByLabel('Client').selectOption({ index: 0 });
     await form.getByLabel('Everything since').fill('2020-01-01T00:00');
     await form.getByRole('button', { name: /^choose/i }).click();

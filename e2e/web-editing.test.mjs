@@ -84,7 +84,7 @@ for (const javaScriptEnabled of [true, false]) {
       await look('new-refused');
       assert.match(await text(), /500 g flour/);
       await page.getByLabel('Path').fill('knowledge/cooking/bread.md');
-      await page.getByLabel('Note').fill('How we bake');
+      await page.getByLabel('What you changed').fill('How we bake');
       await button('Create the file').click();
       await page.waitForURL((u) => u.pathname.endsWith('/files/knowledge/cooking/bread.md'));
       assert.match(await raw('knowledge/cooking/bread.md'), /^# Bread\n\n- 500 g flour\n/);
@@ -98,7 +98,7 @@ for (const javaScriptEnabled of [true, false]) {
       await page.locator('.preview').getByText('550 g flour').waitFor();
       await look('preview');
       assert.match(await raw('knowledge/cooking/bread.md'), /500 g/);
-      await page.getByLabel('Note').fill('More flour');
+      await page.getByLabel('What you changed').fill('More flour');
       if (javaScriptEnabled) await page.keyboard.press('Control+s');
       else await button('Save').click();
       await page.waitForURL((u) => u.pathname.endsWith('/files/knowledge/cooking/bread.md'));
@@ -182,16 +182,16 @@ for (const javaScriptEnabled of [true, false]) {
       await page.goto(`${space}/rename/pictures/one.txt`);
       await look('rename');
       await page.getByLabel('New path').fill('pictures/three.txt');
-      await button('Move it').click();
+      await button('Move the file').click();
       await page.getByRole('alert').getByText('already').waitFor();
       expectError(409);
       await page.getByLabel('New path').fill('pictures/first.txt');
-      await button('Move it').click();
+      await button('Move the file').click();
       await page.waitForURL((u) => u.pathname.endsWith('/files/pictures/first.txt'));
       await page.goto(`${space}/rename/pictures`);
       await look('rename-directory');
       await page.getByLabel('New path').fill('resources/files');
-      await button('Move it').click();
+      await button('Move the directory').click();
       await page.waitForURL((u) => u.pathname.endsWith('/files/resources/files/'));
       assert.equal(await raw('resources/files/first.txt'), 'ONE');
       assert.equal(await raw('pictures/first.txt'), null);
@@ -199,13 +199,13 @@ for (const javaScriptEnabled of [true, false]) {
 
     test('delete a directory and a file', async () => {
       await page.goto(`${space}/delete/resources/files`);
-      await page.getByText('all of its 3 files').waitFor();
+      await page.getByText('3 files', { exact: true }).waitFor();
       await look('delete-directory');
-      await button('Yes, delete 3 files').click();
+      await button('Delete 3 files').click();
       await page.waitForURL((u) => u.pathname.endsWith('/files/resources/'));
       await page.goto(`${space}/delete/knowledge/cooking/bread.md`);
       await look('delete');
-      await button('Yes, delete it').click();
+      await button('Delete the file').click();
       await page.waitForURL((u) => u.pathname.endsWith('/files/knowledge/'));
       assert.equal(await raw('knowledge/cooking/bread.md'), null);
     });
@@ -230,7 +230,7 @@ for (const javaScriptEnabled of [true, false]) {
       await page.getByText('Damaged fact files').waitFor();
       await look('memory');
       await page.getByRole('link', { name: 'Ann leads the design team' }).click();
-      await heading('The fact person/ann');
+      await heading('ann');
       await look('fact');
       await page.getByRole('textbox', { name: 'Fact' }).fill('Ann leads the research team');
       const before = day(new Date());
@@ -247,7 +247,7 @@ for (const javaScriptEnabled of [true, false]) {
       await page.getByRole('link', { name: /has expired/ }).click();
       await heading('Expired facts');
       await look('memory-expired');
-      await page.getByRole('button', { name: /^confirm/i }).click();
+      await page.getByRole('button', { name: /^still true/i }).click();
       await heading('Expired facts');
       await page.goto(`${space}/memory`);
       await page.getByText('The launch is in spring').waitFor();

@@ -100,10 +100,10 @@ for (const javaScriptEnabled of [true, false]) {
       if (javaScriptEnabled) assert.ok(await value.evaluate((e) => e === document.activeElement), 'the keyboard is elsewhere');
       await look('memory-edit');
       await value.fill('Ann leads the research team');
-      await page.getByLabel('Confidence').fill('0.9');
+      await page.getByLabel('How certain are you?').selectOption('Likely');
       await button('Save').click();
       await status('Saved: person/ann.').waitFor();
-      assert.match(await bash('cat memory/person/ann.md'), /Ann leads the research team\nconfidence: 0.9\nsource: user_explicit/);
+      assert.match(await bash('cat memory/person/ann.md'), /Ann leads the research team\nconfidence: 0.8\nsource: user_explicit/);
       await button('Undo').click();
       await status('Undone.').waitFor();
       assert.match(await bash('cat memory/person/ann.md'), /design team/);

@@ -72,14 +72,12 @@ func TestDownloads(t *testing.T) {
 }
 
 // The page says beforehand what a zip leaves out, and which download has everything.
-func TestPagesOfDownloadsTellWhatAZipHasNot(t *testing.T) {
+func TestTheExportPageSaysWhatAZipLacks(t *testing.T) {
 	h := newHeld(t, "a.md", "text\n")
 	b := h.as(h.ada)
-	for _, path := range []string{h.in("export"), h.in("files/")} {
-		a := b.get(path)
-		checkPage(t, path, a)
-		if !strings.Contains(a.body, "/download/zip") || !strings.Contains(a.body, "A zip leaves out") || !strings.Contains(a.body, "has everything") {
-			t.Errorf("%s does not tell", path)
-		}
+	a := b.get(h.in("export"))
+	checkPage(t, "export", a)
+	if !strings.Contains(a.body, "/download/zip") || !strings.Contains(a.body, "A zip leaves out") || !strings.Contains(a.body, "has everything") {
+		t.Error("the page does not say it")
 	}
 }

@@ -117,7 +117,7 @@ func TestDelete(t *testing.T) {
 	want(t, "delete", b.send(h.in("delete/a.md"), b.ask(h, "delete", "a.md")), http.StatusSeeOther)
 	h.lacks("a.md")
 	a := b.get(h.in("delete/d"))
-	if !strings.Contains(a.body, "all of its 3 files") || strings.Contains(a.body, "<script>z") {
+	if !strings.Contains(a.body, "<strong>3 files</strong>") || strings.Contains(a.body, "<script>z") {
 		t.Error("the page does not say how many, or has a script of a name's")
 	}
 	// Files that were added since are not affected.

@@ -3,7 +3,6 @@ package web_test
 import (
 	"fmt"
 	"html"
-	"mime"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -169,17 +168,5 @@ func TestMadeOnPages(t *testing.T) {
 		if !strings.Contains(a.body, "on the pages") || strings.Contains(a.body, "browser") {
 			t.Errorf("%s says otherwise", p)
 		}
-	}
-}
-
-// TestBundleName checks that the command on the page names the downloaded file.
-func TestBundleName(t *testing.T) {
-	h := newHeld(t, "a.md", "a\n")
-	b := h.as(h.ada)
-	_, params, err := mime.ParseMediaType(b.get(h.in("download/bundle")).Header.Get("Content-Disposition"))
-	must(t, err)
-	name := params["filename"]
-	if a := b.get(h.in("files/")); name == "" || !strings.Contains(a.body, "<code>git clone "+name+"</code>") {
-		t.Errorf("the page does not name %q", name)
 	}
 }

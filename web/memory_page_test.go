@@ -74,7 +74,7 @@ func TestAFactIsCorrectedInItsRow(t *testing.T) {
 	want(t, "the row", a, http.StatusOK)
 	checkPage(t, "the row", a)
 	form := fields(a.body)
-	for _, field := range []string{"\nAnn is the boss</textarea>", `name="confidence" type="number" min="0" max="1" step="any" inputmode="decimal" value=""`, `type="date" value="2027-01-01"`} {
+	for _, field := range []string{"\nAnn is the boss</textarea>", `<option value="" selected>Certain</option>`, `type="date" value="2027-01-01"`} {
 		if !strings.Contains(a.body, field) {
 			t.Errorf("the row lacks %q", field)
 		}

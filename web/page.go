@@ -74,7 +74,7 @@ func (s *Site) Page(v *Visit, status int, name string, p Page) error {
 			}
 			p.Waiting = s.waitingIn(v, &p)
 			failing, _ := s.Service.CountFailedSyncs(v.R.Context(), v.Actor(), service.None{}) // it only fails for nobody
-			p.Shell = shellOf(v, &p, all, failing)
+			p.Shell = s.shellOf(v, &p, all, failing)
 		}
 	}
 	parsed, ok := s.templates[name]

@@ -41,7 +41,7 @@ const switcherSpaces = 8
 
 // shellOf returns the frame of a page. The person may have no space. failing counts the person's
 // sources that need attention.
-func shellOf(v *Visit, p *Page, all []service.View, failing int) *shell {
+func (s *Site) shellOf(v *Visit, p *Page, all []service.View, failing int) *shell {
 	sh := &shell{Label: v.User.Display, Account: p.Current == "/account"}
 	if sh.Label == "" {
 		sh.Label = v.User.Name
@@ -81,12 +81,12 @@ func shellOf(v *Visit, p *Page, all []service.View, failing int) *shell {
 		sh.Settings = []Link{{Name: "Account", URL: "/account"}, {Name: "Keys", URL: "/account/keys"}}
 	}
 	markTab(sh.Settings, v.R.URL.Path)
-	sh.Jumps = jumpsOf(p)
+	sh.Jumps = s.jumpsOf(p)
 	return sh
 }
 
 // jumpsOf returns the places that only the palette has.
-func jumpsOf(p *Page) (jumps []Link) {
+func (s *Site) jumpsOf(p *Page) (jumps []Link) {
 	add := func(name, url string) { jumps = append(jumps, Link{Name: name, URL: url}) }
 	if p.Nav != nil {
 		base := "/spaces/" + string(p.Nav.ID)
@@ -105,11 +105,9 @@ func jumpsOf(p *Page) (jumps []Link) {
 	add("Add a source", "/library/add")
 	add("Keys", "/account/keys")
 	if p.Admin {
-		add("People", "/admin")
-		add("Access", "/admin/access")
-		add("Audit log", "/admin/audit")
-		add("Usage", "/admin/usage")
-		add("Health", "/admin/health")
+		for _, a := range s.adminPages {
+			add(a.Name, a.Path)
+		}
 	}
 	return jumps
 }

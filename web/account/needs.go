@@ -94,7 +94,7 @@ func (s *pages) needsOf(v *web.Visit, h homePage, clients []client) (out []need,
 		if w.Role != space.Owner {
 			name += " of " + w.OwnerLabel()
 		}
-		out = append(out, need{"eye", web.Plural(w.Files, "1 change to confirm", "%d changes to confirm"), "An AI changed files in " + name + " that instruct all AIs of the space.", "/spaces/" + string(w.ID) + "/reviews", "Review", false})
+		out = append(out, need{"eye", web.Plural(w.Files, "1 change to confirm", "%d changes to confirm"), "An AI changed the instructions of all AIs in the space " + name + ".", "/spaces/" + string(w.ID) + "/reviews", "Review", false})
 	}
 	if h.Space != nil && h.Space.Role != space.Reader {
 		base := "/spaces/" + string(h.Space.ID)

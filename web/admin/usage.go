@@ -34,12 +34,12 @@ type usagePage struct {
 
 // usageChart shows one measure: a bar for each day, with a part for each client.
 type usageChart struct {
-	ID, Name, Total string
-	Top             string // the value at the top of the chart
-	First, Last     time.Time
-	Bars            []usageBar
-	Head            []string
-	Rows            [][]string
+	ID, Name, Hint, Total string
+	Top                   string // the value at the top of the chart
+	First, Last           time.Time
+	Bars                  []usageBar
+	Head                  []string
+	Rows                  [][]string
 }
 
 // usageBar is one client's part of the bar of a day.
@@ -50,20 +50,20 @@ type usageBar struct {
 }
 
 type measure struct {
-	id, name string
-	of       func(usage.Amounts) int64
-	text     func(int64) string
+	id, name, hint string
+	of             func(usage.Amounts) int64
+	text           func(int64) string
 }
 
 func measures() []measure {
 	return []measure{
-		{"calls", "Calls", func(a usage.Amounts) int64 { return a.Calls }, web.Grouped},
-		{"searches", "Searches", func(a usage.Amounts) int64 { return a.Searches }, web.Grouped},
-		{"bash", "Bash time", func(a usage.Amounts) int64 { return a.BashMS }, func(ms int64) string {
+		{"calls", "Calls", "Requests by AI clients.", func(a usage.Amounts) int64 { return a.Calls }, web.Grouped},
+		{"searches", "Searches", "Searches of the space and its sources.", func(a usage.Amounts) int64 { return a.Searches }, web.Grouped},
+		{"bash", "Bash time", "Time in which commands of AI clients ran.", func(a usage.Amounts) int64 { return a.BashMS }, func(ms int64) string {
 			tenths := (ms + 50) / 100
 			return fmt.Sprintf("%s.%d s", web.Grouped(tenths/10), tenths%10)
 		}},
-		{"tokens", "Estimated tokens", func(a usage.Amounts) int64 { return a.Tokens }, web.Grouped},
+		{"tokens", "Estimated tokens", "Text that was sent to AI clients, roughly.", func(a usage.Amounts) int64 { return a.Tokens }, web.Grouped},
 	}
 }
 
@@ -129,7 +129,7 @@ func chartOf(m measure, rows []usage.Row, clients []string, first time.Time, day
 	for _, day := range values {
 		top = max(top, sum(day))
 	}
-	c := usageChart{ID: m.id, Name: m.name, Total: m.text(total), Top: m.text(top), First: first, Last: first.AddDate(0, 0, days-1), Head: append([]string{"Day"}, clients...)}
+	c := usageChart{ID: m.id, Name: m.name, Hint: m.hint, Total: m.text(total), Top: m.text(top), First: first, Last: first.AddDate(0, 0, days-1), Head: append([]string{"Day"}, clients...)}
 	area := areaOf(days)
 	area.Top = top
 	for d, day := range values {

@@ -117,7 +117,7 @@ func (s *pages) showEdit(v *web.Visit) error {
 // or is nil.
 func (s *pages) form(v *web.Visit, status int, m service.View, p space.Path, body editPage, problem *web.Problem) error {
 	body.Max = s.Editing.MaxText
-	title := "A new file"
+	title := "New file"
 	if !body.New {
 		l := web.Location{Space: m, Path: p}
 		body.Crumbs, title = l.Crumbs(), "Edit "+l.Name()
@@ -249,8 +249,8 @@ func (s *pages) baseText(v *web.Visit, m service.View, b space.BlobID) (string, 
 
 // newKind is a template for a new file.
 type newKind struct {
-	Name, Label, URL string
-	Chosen           bool
+	Name, Label, Hint, URL string
+	Chosen                 bool
 }
 
 var kindTexts = map[string]struct{ path, text string }{
@@ -263,7 +263,13 @@ var kindTexts = map[string]struct{ path, text string }{
 
 func kindsOf(id space.SpaceID, chosen, dir string) []newKind {
 	out := make([]newKind, 0, 5)
-	for _, k := range []newKind{{Name: "", Label: "Empty file"}, {Name: "note", Label: "Note"}, {Name: "fact", Label: "Memory fact"}, {Name: "skill", Label: "Skill"}, {Name: "resource", Label: "Resource"}} {
+	for _, k := range []newKind{
+		{Name: "", Label: "Empty file", Hint: "Begin with nothing, at any path."},
+		{Name: "note", Label: "Note", Hint: "Anything worth finding later, such as a decision or a reference."},
+		{Name: "fact", Label: "Memory fact", Hint: "One sentence that all your AIs know, such as a preference."},
+		{Name: "skill", Label: "Skill", Hint: "Steps for something that comes up again and again."},
+		{Name: "resource", Label: "Resource", Hint: "A page that clients list, and that you can attach to a conversation."},
+	} {
 		k.Chosen = k.Name == chosen
 		k.URL = "/spaces/" + string(id) + "/new?" + url.Values{"dir": {dir}, "kind": {k.Name}}.Encode()
 		out = append(out, k)

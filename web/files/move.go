@@ -25,7 +25,7 @@ type movePage struct {
 	At           space.CommitID // the commit that the page shows
 	Base         space.BlobID   // the blob of a file
 	Message      string
-	Edit         string // the address of the other page: the delete page for a move, the move page for a delete
+	Crumbs       []web.Crumb
 	Changed      string // the address of the changes since the visitor opened the page
 }
 
@@ -69,9 +69,9 @@ func errManyFiles(most int) error {
 }
 
 // movable prepares the page of a file or directory, and lists the files.
-func (s *pages) movable(v *web.Visit, f found, kind, other string) (movePage, []space.Entry, error) {
+func (s *pages) movable(v *web.Visit, f found, kind string) (movePage, []space.Entry, error) {
 	body := movePage{
-		Action: web.SpaceURL(f.ID, kind, f.path), Edit: web.SpaceURL(f.ID, other, f.path), Back: web.SpaceURL(f.ID, "files", f.path),
+		Action: web.SpaceURL(f.ID, kind, f.path), Back: web.SpaceURL(f.ID, "files", f.path), Crumbs: web.Location{Space: f.View, Path: f.path}.Crumbs(),
 		Path: string(f.path), To: string(f.path), Dir: f.Dir, At: f.at, Base: f.Blob,
 	}
 	if f.Dir {
@@ -126,8 +126,8 @@ func (s *pages) movePage(v *web.Visit, status int, f found, name, title string, 
 	return s.Page(v, status, name, out)
 }
 
-// pathName returns a path in the form for titles.
-func pathName(p space.Path) string { return web.ShownPath(p, 120) }
+// name returns the name of the target in the form for titles.
+func (f found) name() string { return web.Location{Path: f.path}.Name() }
 
 // showRename handles GET /spaces/{id}/rename/{path...}.
 func (s *pages) showRename(v *web.Visit) error {
@@ -135,11 +135,11 @@ func (s *pages) showRename(v *web.Visit) error {
 	if err != nil {
 		return web.Gone(err)
 	}
-	body, _, err := s.movable(v, f, "rename", "delete")
+	body, _, err := s.movable(v, f, "rename")
 	if err != nil {
 		return err
 	}
-	return s.movePage(v, http.StatusOK, f, "rename", "Move "+pathName(f.path), body, nil)
+	return s.movePage(v, http.StatusOK, f, "rename", "Move "+f.name(), body, nil)
 }
 
 // saveRename handles POST /spaces/{id}/rename/{path...}.
@@ -148,13 +148,13 @@ func (s *pages) saveRename(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	body, all, err := s.movable(v, f, "rename", "delete")
+	body, all, err := s.movable(v, f, "rename")
 	if err != nil {
 		return err
 	}
 	body.To, body.Message = strings.TrimSpace(v.R.PostFormValue("to")), message(v)
 	again := func(status int, text, field string) error {
-		return s.movePage(v, status, f, "rename", "Move "+pathName(f.path), body, &web.Problem{Text: text, Field: field})
+		return s.movePage(v, status, f, "rename", "Move "+f.name(), body, &web.Problem{Text: text, Field: field})
 	}
 	to, err := space.ParsePath(strings.TrimSuffix(body.To, "/"))
 	switch {
@@ -165,7 +165,7 @@ func (s *pages) saveRename(v *web.Visit) error {
 	case f.Dir && strings.HasPrefix(string(to), string(f.path)+"/"):
 		return again(http.StatusUnprocessableEntity, "A directory cannot go into itself.", "to")
 	case len(body.Message) > maxMessage:
-		return again(http.StatusUnprocessableEntity, "The note is too long. Say it in fewer words.", "message")
+		return again(http.StatusUnprocessableEntity, "The line is too long. Use fewer words.", "message")
 	}
 	if !f.Dir && strings.HasSuffix(body.To, "/") { // the target is a directory, which the move creates if needed
 		if to, err = space.ParsePath(string(to) + "/" + path.Base(string(f.path))); err != nil {
@@ -236,11 +236,11 @@ func (s *pages) showDelete(v *web.Visit) error {
 	if err != nil {
 		return web.Gone(err)
 	}
-	body, _, err := s.movable(v, f, "delete", "rename")
+	body, _, err := s.movable(v, f, "delete")
 	if err != nil {
 		return err
 	}
-	return s.movePage(v, http.StatusOK, f, "delete", "Delete "+pathName(f.path), body, nil)
+	return s.movePage(v, http.StatusOK, f, "delete", "Delete "+f.name(), body, nil)
 }
 
 // saveDelete handles POST /spaces/{id}/delete/{path...}.
@@ -249,13 +249,13 @@ func (s *pages) saveDelete(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	body, all, err := s.movable(v, f, "delete", "rename")
+	body, all, err := s.movable(v, f, "delete")
 	if err != nil {
 		return err
 	}
 	body.Message = message(v)
 	if len(body.Message) > maxMessage {
-		return s.movePage(v, http.StatusUnprocessableEntity, f, "delete", "Delete "+pathName(f.path), body, &web.Problem{Text: "The note is too long. Say it in fewer words.", Field: "message"})
+		return s.movePage(v, http.StatusUnprocessableEntity, f, "delete", "Delete "+f.name(), body, &web.Problem{Text: "The line is too long. Use fewer words.", Field: "message"})
 	}
 	changes := make([]space.Change, 0, len(all))
 	for _, c := range all {
@@ -275,16 +275,16 @@ func (s *pages) saveDelete(v *web.Visit) error {
 		if terr != nil {
 			return web.Gone(terr)
 		}
-		fresh, _, merr := s.movable(v, now, "delete", "rename")
+		fresh, _, merr := s.movable(v, now, "delete")
 		if merr != nil {
 			return merr
 		}
 		fresh.Message = body.Message
 		fresh.Changed = "/spaces/" + string(f.ID) + "/compare?" + url.Values{"from": {string(f.at)}, "to": {string(fresh.At)}, "path": {string(f.path)}}.Encode()
-		return s.movePage(v, http.StatusConflict, now, "delete", "Delete "+pathName(f.path), fresh,
+		return s.movePage(v, http.StatusConflict, now, "delete", "Delete "+f.name(), fresh,
 			&web.Problem{Text: "Nothing was deleted: something in it changed since you opened the page. Look at what changed before you go on."})
 	case web.IsRefusal(err):
-		return s.movePage(v, web.AsPage(err).Status, f, "delete", "Delete "+pathName(f.path), body, &web.Problem{Text: fault.PublicOf(err)})
+		return s.movePage(v, web.AsPage(err).Status, f, "delete", "Delete "+f.name(), body, &web.Problem{Text: fault.PublicOf(err)})
 	}
 	return err
 }

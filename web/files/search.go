@@ -36,11 +36,14 @@ type searchPage struct {
 	Why                string // the address that explains the order; empty if the page explains it already
 	Unfiltered         string // the address of the search without filters; empty if it has none
 	Notes, Suggestions []searchLink
-	Help               []searchLink
+	Help               []searchHelp
 	Chips              []chipGroup
 }
 
 type searchLink struct{ Text, URL string }
+
+// searchHelp is an example of what narrows a search.
+type searchHelp struct{ Text, Means, URL string }
 
 type foundRow struct {
 	Title, Path, URL string
@@ -72,8 +75,17 @@ func (s *pages) showSearch(v *web.Visit) error {
 			body.Query += ` path:"` + strings.ReplaceAll(string(p), `"`, "") + `/**"`
 		}
 	}
-	for _, x := range [...]string{`path:knowledge/**`, `kind:memory`, `kind:skill`, `tag:howto`, `since:2w`, `sort:recent`, `"exact words"`, `-without`} {
-		body.Help = append(body.Help, searchLink{Text: x, URL: body.Action + "?q=" + url.QueryEscape(strings.TrimSpace(body.Query+" "+x))})
+	for _, x := range [...]searchHelp{
+		{Text: `"exact words"`, Means: "pages with these words in this order"},
+		{Text: `-without`, Means: "pages without this word"},
+		{Text: `path:knowledge/**`, Means: "pages in a directory"},
+		{Text: `kind:memory`, Means: "facts; also skill, resource, knowledge"},
+		{Text: `tag:howto`, Means: "pages with this tag in their front matter"},
+		{Text: `since:2w`, Means: "pages that changed in the last two weeks"},
+		{Text: `sort:recent`, Means: "the newest pages first"},
+	} {
+		x.URL = body.Action + "?q=" + url.QueryEscape(strings.TrimSpace(body.Query+" "+x.Text))
+		body.Help = append(body.Help, x)
 	}
 	if body.Chips, err = s.chips(v, body.Action, body.Query); err != nil {
 		return err

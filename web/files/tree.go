@@ -60,7 +60,7 @@ type treePage struct {
 
 	Write, Root                                bool
 	Space, History, New, Upload, Search, Under string
-	Bundle, BundleName, Zip, Bring             string
+	Zip, Export, Bring                         string // of the root
 	Publish                                    string // publishes the directory; only its owner may
 	Rename, Delete                             string // of a directory below the root; "" for readers
 	Done                                       done
@@ -108,10 +108,12 @@ func (s *pages) showTree(v *web.Visit, l web.Location) error {
 		body.New += "?dir=" + url.QueryEscape(string(l.Path))
 		body.Upload += "?dir=" + url.QueryEscape(string(l.Path))
 	}
-	body.Done, body.BundleName = doneOf(v), archiveName(l.Space)+".bundle"
-	body.Bundle, body.Zip = base+"/download/bundle", base+"/download/zip"+web.AtQuery(l.At)
-	if body.Write && body.Root {
-		body.Bring = base + "/bring"
+	body.Done = doneOf(v)
+	if body.Root {
+		body.Zip, body.Export = base+"/download/zip"+web.AtQuery(l.At), base+"/export"
+		if body.Write {
+			body.Bring = base + "/bring"
+		}
 	}
 	if body.Notice, err = s.noticeOf(v, l, "files"); err != nil {
 		return err

@@ -147,11 +147,14 @@ func (s *pages) saveUpload(v *web.Visit) error {
 		}
 		return s.Saved(v, m, remark, web.DoneURL(dirURL(m.ID, space.Path(body.Dir)), "uploaded"))
 	}
-	text := web.Plural(len(body.Refused)+len(body.Taken), "One file was not saved", "%d files were not saved") + "; the reasons are below."
+	text, field := web.Plural(len(body.Refused)+len(body.Taken), "One file was not saved", "%d files were not saved"), "files"
 	if n := len(body.Saved); n > 0 {
-		text += web.Plural(n, " The other one was.", " The other %d were.")
+		text = web.Plural(n, "One file was saved", "%d files were saved") + ". " + text
 	}
-	return again(http.StatusUnprocessableEntity, strings.TrimSpace(text+" "+remark), "files")
+	if len(body.Taken) > 0 {
+		field = "replace"
+	}
+	return again(http.StatusUnprocessableEntity, strings.TrimSpace(text+". "+remark), field)
 }
 
 // filesOf returns the files of a form. If unpack is set, the files in archives replace the

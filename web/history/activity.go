@@ -31,6 +31,7 @@ type activityPageData struct {
 	Clients []string // choices for the filter
 	Tools   []choice
 	People  []string // choices for the filter
+	Undoing bool     // the form to undo a time span is open
 	Since   string   // the beginning of the time span that the form to undo offers
 	Next    string   // the address of older changes
 	Fresh   bool     // the newest changes, unfiltered
@@ -58,6 +59,19 @@ type activityFilter struct {
 // Any reports whether the filter excludes any change.
 func (f activityFilter) Any() bool { return f != activityFilter{} }
 
+// SinceText returns the beginning of the time span in the form for readers.
+func (f activityFilter) SinceText() string { return timeText(f.Since) }
+
+// UntilText returns the end of the time span in the form for readers.
+func (f activityFilter) UntilText() string { return timeText(f.Until) }
+
+func timeText(field string) string {
+	if field == "" {
+		return ""
+	}
+	return strings.Replace(field, "T", " ", 1) + " UTC"
+}
+
 // query returns the filter as the query of an address.
 func (f activityFilter) query() url.Values {
 	q := url.Values{}
@@ -84,6 +98,7 @@ type changeItem struct {
 	URL     string
 	Undone  string // the address of the commit that undid it
 	Turn    *turn  // the conversation that this newest change of it stands for
+	Other   bool   // it is the first after a conversation that belongs to none
 }
 
 type changedFile struct {
@@ -244,12 +259,17 @@ func (s *pages) showActivity(v *web.Visit) error {
 	if f.Tool == "" && f.Person == "" { // a turn has all changes in its span
 		turns = turnsOf(list, undone)
 	}
+	inTurn := false
 	for _, c := range list {
 		it, err := s.item(ctx, m, c)
 		if err != nil {
 			return err
 		}
-		it.Turn = turns[c.ID]
+		if it.Turn = turns[c.ID]; it.Turn != nil {
+			inTurn = true
+		} else if inTurn && !ofTurn(c) {
+			it.Other, inTurn = true, false
+		}
 		if by := undone[c.ID.Short()]; by != "" {
 			it.Undone = web.SpacePath(m.ID, "commits/"+string(by))
 		}
@@ -277,6 +297,7 @@ func (s *pages) showActivity(v *web.Visit) error {
 		body.More, body.Behind = len(waiting)-len(body.Reviews), behind
 		body.Push, body.Held = s.remote(v, m.ID), s.PendingIn(v, m.ID)
 	}
+	body.Undoing = q.Has("undo")
 	if body.Since = f.Since; body.Since == "" {
 		body.Since = s.Now().UTC().Format("2006-01-02") + "T00:00"
 	}

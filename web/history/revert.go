@@ -84,8 +84,8 @@ func (s *pages) previewRevert(v *web.Visit) error {
 	body := revertPage{Space: m, Action: web.SpacePath(m.ID, "revert"), Back: web.SpacePath(m.ID, "activity")}
 	body.Client = q.Get("client")
 	since, err := parseTime(q.Get("since"))
-	if err == nil && (body.Client == "" || since.IsZero()) {
-		err = fault.New(fault.Invalid, "Choose a client, and the time since when to undo its changes.")
+	if err == nil && (body.Client == "" || since.IsZero()) { // the form on the page Activity asks for both
+		return s.See(v, web.SpacePath(m.ID, "activity?undo=1#client-undo"))
 	}
 	if err != nil {
 		return err

@@ -23,14 +23,17 @@ type turn struct {
 	Since, Until string // the span of its changes, as a form sends it
 }
 
+// ofTurn reports whether a commit can belong to a turn: only those of clients do.
+func ofTurn(c space.Commit) bool { return web.MakerOf(c) == "ai" && c.Client != "" }
+
 // turnsOf returns, for each commit that begins a turn in a list that is sorted newest first,
-// the turn. Only clients have turns.
+// the turn.
 func turnsOf(list []space.Commit, undone map[string]space.CommitID) map[space.CommitID]*turn {
 	out := map[space.CommitID]*turn{}
 	var now *turn
 	var last space.Commit
 	for _, c := range list {
-		if web.MakerOf(c) != "ai" || c.Client == "" {
+		if !ofTurn(c) {
 			now = nil
 			continue
 		}

@@ -74,6 +74,13 @@ func (s *pages) asks(v *web.Visit, m service.View, all []service.MemoryFact, bod
 		}
 	}
 	listed := map[space.Path]bool{}
+	if len(proposed.Facts) == 1 {
+		proposed.Text = "An AI inferred this fact, and nobody has confirmed it. Your AIs already use it."
+	}
+	if len(over.Facts) == 1 {
+		over.Text = "Your AIs no longer get this fact."
+	}
+	body.ExpiredAbove = len(over.Facts) > 0
 	for _, a := range []ask{against, over, proposed} {
 		if n := len(a.Facts); n > 0 {
 			body.Asks = append(body.Asks, a)

@@ -22,7 +22,8 @@ type factPage struct {
 	New          bool
 	Writes       bool
 	Fact         knownFact
-	Type, Key    string // of a new fact, as typed
+	Type, Key    string   // of a new fact, as typed
+	Types        []string // suggestions for Type
 	Value        string
 	Confidence   string
 	Expires      string
@@ -34,8 +35,10 @@ type factPage struct {
 func (s *pages) factForm(v *web.Visit, status int, m service.View, body factPage, p *web.Problem) error {
 	body.List, body.Writes = "/spaces/"+string(m.ID)+"/memory", m.Role != space.Reader
 	title := "Add a fact"
-	if !body.New {
-		title = "The fact " + web.Shorten(body.Fact.Name(), 120)
+	if body.New {
+		body.Types = []string{"preference", "person", "project"}
+	} else {
+		title = web.Shorten(body.Fact.Key, 120)
 		body.Action = body.Fact.Page
 	}
 	out := web.Page{Title: title, Space: &m, Current: "memory", Styles: []string{"files.css", "editing.css"}, Scripts: []string{"editing.js"}, Body: &body}

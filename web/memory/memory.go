@@ -92,6 +92,7 @@ type memoryPage struct {
 	Found, Total  int
 	Expired       int
 	ExpiredURL    string
+	ExpiredAbove  bool // the asks list expired facts
 	CurrentURL    string
 	Asks          []ask // what to look at; only on the first page of all facts
 	Asking        int   // count of facts to look at, with those that Asks leaves out

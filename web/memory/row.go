@@ -33,6 +33,37 @@ func confidenceOf(f service.MemoryFact) string {
 	return strconv.FormatFloat(f.Sure, 'g', -1, 64)
 }
 
+// choice is an option of a select field.
+type choice struct {
+	Value, Text string
+	Chosen      bool
+}
+
+// confidences returns the choices for a confidence, with the current value, which can be any number
+// between 0 and 1 or what a form sent.
+func confidences(now string) []choice {
+	if now == "1" {
+		now = ""
+	}
+	out := []choice{{Value: "", Text: "Certain"}, {Value: "0.8", Text: "Likely"}, {Value: "0.5", Text: "A guess"}}
+	for i := range out {
+		if out[i].Chosen = out[i].Value == now; out[i].Chosen {
+			return out
+		}
+	}
+	text := now
+	if n, err := parseConfidence(now); err == nil {
+		text = strconv.FormatFloat(*n*100, 'f', 0, 64) + " % sure"
+	}
+	return append(out, choice{now, text, true})
+}
+
+// Choices returns the choices of the confidence.
+func (p *factPage) Choices() []choice { return confidences(p.Confidence) }
+
+// Choices returns the choices of the confidence.
+func (r *editedRow) Choices() []choice { return confidences(r.Confidence) }
+
 // parseConfidence parses the field of a form. An empty field means certain.
 func parseConfidence(text string) (*float64, error) {
 	if text == "" {
