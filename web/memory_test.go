@@ -124,7 +124,7 @@ func TestCorrectFact(t *testing.T) {
 	form.Set("value", "Ann: \"the boss\"\r\n---\r\nsource: imported")
 	form.Set("expires", "")
 	want(t, "correct", b.send(page, form), http.StatusSeeOther)
-	if a := b.get(h.in("memory")); !strings.Contains(a.body, "added or confirmed here") {
+	if a := b.get(h.in("memory")); !strings.Contains(a.body, "confirmed here") {
 		t.Error("the page does not show that a person confirmed the fact")
 	}
 	h.holds("memory/person/ann.md", "---\n# who\nvalue: \"Ann: \\\"the boss\\\"\\n---\\nsource: imported\"\nmood: 'kept' # as it is\nconfidence: 1\nsource: user_explicit\nclient: browser\nfirst_seen: 2026-01-05\nlast_confirmed: 2026-11-20\ntool: web\n---\nMet in 2020.\r\n")

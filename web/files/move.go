@@ -119,7 +119,7 @@ func (s *pages) asSeen(v *web.Visit) (found, error) {
 }
 
 func (s *pages) movePage(v *web.Visit, status int, f found, name, title string, body movePage, p *web.Problem) error {
-	out := web.Page{Title: title, Space: &f.View, Current: "files", Styles: []string{"editing.css"}, Body: &body}
+	out := web.Page{Title: title, Space: &f.View, Current: "files", Styles: []string{"files.css", "editing.css"}, Body: &body}
 	if p != nil {
 		out.Problem, out.Field = p.Text, p.Field
 	}
