@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"errors"
 	"mime"
 	"mime/multipart"
@@ -14,6 +15,7 @@ import (
 
 	"satchel/internal/bytesize"
 	"satchel/internal/fault"
+	"satchel/internal/space"
 )
 
 // Audience is the set of people who may open a page.
@@ -62,6 +64,33 @@ func (s *Site) adminTabs(path string) []Link {
 	var out []Link
 	for _, p := range s.adminPages {
 		out = append(out, Link{Name: p.Name, URL: p.Path, Here: p.Path == path})
+	}
+	return out
+}
+
+// SettingsTab is a page in the settings of a space, with a tab that is also in the palette. Path is
+// below the address of the space, such as "/members". Tabs are sorted by Order. A tab with Owner
+// is only for owners; the handler checks the right.
+type SettingsTab struct {
+	Order      int
+	Path, Name string
+	Owner      bool
+}
+
+// HandleSettings adds a page in the settings of a space. The Current of its Page is "space".
+func (s *Site) HandleSettings(t SettingsTab, h Handler) {
+	s.settingsTabs = append(s.settingsTabs, t)
+	slices.SortFunc(s.settingsTabs, func(a, b SettingsTab) int { return cmp.Compare(a.Order, b.Order) })
+	s.Handle("GET /spaces/{id}"+t.Path, LimitPage, SignedIn, h)
+}
+
+// tabsOf returns the tabs of the settings of a space for a member with a role.
+func (s *Site) tabsOf(id space.SpaceID, r space.Role) []Link {
+	var out []Link
+	for _, t := range s.settingsTabs {
+		if !t.Owner || r == space.Owner {
+			out = append(out, Link{Name: t.Name, URL: "/spaces/" + string(id) + t.Path})
+		}
 	}
 	return out
 }

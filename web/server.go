@@ -21,18 +21,19 @@ import (
 // Site serves the pages of a server. It is safe for concurrent use.
 type Site struct {
 	Options
-	Origin     *url.URL
-	Secure     bool               // the issuer is https
-	base       *template.Template // layout, fragments and functions of every page
-	templates  map[string]func() (pageTemplate, error)
-	assets     map[string]asset
-	cross      *http.CrossOriginProtection
-	mux        *http.ServeMux
-	added      []Route
-	adminPages []AdminPage
-	spools     spools
-	packers    sync.Pool          // of *gzip.Writer, which compress pages
-	begun      *ratelimit.Limiter // flows that signed-in people begin
+	Origin       *url.URL
+	Secure       bool               // the issuer is https
+	base         *template.Template // layout, fragments and functions of every page
+	templates    map[string]func() (pageTemplate, error)
+	assets       map[string]asset
+	cross        *http.CrossOriginProtection
+	mux          *http.ServeMux
+	added        []Route
+	adminPages   []AdminPage
+	settingsTabs []SettingsTab
+	spools       spools
+	packers      sync.Pool          // of *gzip.Writer, which compress pages
+	begun        *ratelimit.Limiter // flows that signed-in people begin
 
 	// NotifyOfLink notifies a user that somebody else made or used a sign-in link.
 	NotifyOfLink func(ctx context.Context, link string)

@@ -56,7 +56,7 @@ func (s *Site) shellOf(v *Visit, p *Page, all []service.View, failing int) *shel
 		sh.First = append(sh.First, link("Files", base+"/files/", "folder", "files"), link("Search", base+"/search", "search", "search"), link("Memory", base+"/memory", "bookmark", "memory"))
 		sh.Rest = append(sh.Rest, link("Activity", base+"/activity", "activity", "activity"))
 		sh.Below = append(sh.Below, link("Settings", base, "settings", "space", "remote", "github", "bring"))
-		sh.Settings = settingsTabs(p)
+		sh.Settings = s.settingsOf(p)
 	}
 	sources := link("Sources", "/library", "library", "library")
 	sources.Trouble = failing
@@ -96,11 +96,8 @@ func (s *Site) jumpsOf(p *Page) (jumps []Link) {
 		}
 		if p.Nav.Role == space.Owner {
 			add("Invite a person", base+"/members#invitations")
-			add("Publish a directory", base+"/publish")
 		}
-		add("Members", base+"/members")
-		add("Git remote", base+"/remote")
-		add("Export and download", base+"/export")
+		jumps = append(jumps, s.tabsOf(p.Nav.ID, p.Nav.Role)[1:]...) // the sidebar has the first
 	}
 	add("Add a source", "/library/add")
 	add("Keys", "/account/keys")
@@ -112,17 +109,12 @@ func (s *Site) jumpsOf(p *Page) (jumps []Link) {
 	return jumps
 }
 
-// settingsTabs returns the tabs of the settings of the page's space.
-func settingsTabs(p *Page) []Link {
+// settingsOf returns the tabs of the settings of the page's space. It returns nil on other pages.
+func (s *Site) settingsOf(p *Page) []Link {
 	if p.Space == nil || !slices.Contains([]string{"space", "remote", "github"}, p.Current) {
 		return nil
 	}
-	base := "/spaces/" + string(p.Space.ID)
-	tabs := []Link{{Name: "General", URL: base}, {Name: "Members", URL: base + "/members"}, {Name: "Git remote", URL: base + "/remote"}}
-	if p.Space.Role == space.Owner {
-		tabs = append(tabs, Link{Name: "GitHub", URL: base + "/github"}, Link{Name: "Publishing", URL: base + "/publish"})
-	}
-	return append(tabs, Link{Name: "Export", URL: base + "/export"}, Link{Name: "Danger zone", URL: base + "/danger"})
+	return s.tabsOf(p.Space.ID, p.Space.Role)
 }
 
 // markTab marks the tab of the page at a path: the page of the tab itself, or a page below it.

@@ -1,6 +1,5 @@
-// Package api is the REST API for programs that don't use MCP: it searches, reads and runs
-// shell commands over the library, lists and syncs its sources, reads and changes the facts
-// in the space of the token, and changes text files there.
+// Package api is the REST API for programs that don't use MCP. Each file has the routes of
+// one subject; allRoutes lists them all.
 //
 // docs/api.md says what a request can reach. Every request needs a bearer token; cookies are
 // ignored, and pages of other sites cannot read the answers. Paths are relative to the

@@ -44,7 +44,7 @@ func document(origin string, routes []route, l Limits) ([]byte, error) {
 		"openapi": "3.0.3",
 		"info": object{
 			"title": "Satchel", "version": "1",
-			"description": "Search, read and run commands over the library: all sources of this server that the owner of the token can read. Their paths are relative to the library. The memory routes read and change the facts in the space of the token, and the file routes change its text files.",
+			"description": "The routes under /api/sandbox work on the library: all sources of this server that the owner of the token can read. Their paths are relative to the library. The other routes work on the sources, or on the space of the token.",
 		},
 		"servers": []object{{"url": origin}},
 		"paths":   paths,

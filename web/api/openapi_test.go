@@ -38,6 +38,9 @@ func describe(t *testing.T, document []byte) *described {
 	return &described{doc.Paths, router}
 }
 
+// fileContent is the body of a request that is a file.
+const fileContent = "the content of a file"
+
 // request is a valid request.
 type request struct {
 	method, path string
@@ -59,7 +62,7 @@ func (d *described) requests(t *testing.T) []request {
 			if op.RequestBody != nil && op.RequestBody.Value.Required {
 				body := op.RequestBody.Value.Content.Get("application/json")
 				if body == nil {
-					r.body = "the content of a file"
+					r.body = fileContent
 				} else if r.body = body.Example; r.body == nil {
 					t.Fatalf("%s %s needs an example of its body", method, path)
 				}
@@ -69,6 +72,24 @@ func (d *described) requests(t *testing.T) []request {
 	}
 	slices.SortFunc(list, func(a, b request) int { return strings.Compare(a.path+a.method, b.path+b.method) })
 	return list
+}
+
+// Every example is valid: the answer is the documented one, or says that something does not exist or is
+// not allowed.
+func TestEveryRouteAnswersItsExample(t *testing.T) {
+	w := newWorld(t)
+	for _, q := range w.doc.requests(t) {
+		t.Run(q.method+" "+q.path, func(t *testing.T) {
+			a := w.ask(q.method, q.path, "ann", q.body, func(r *http.Request) {
+				if q.body == fileContent {
+					r.Header.Set("Content-Type", "application/octet-stream")
+				}
+			})
+			if a.StatusCode >= 300 && a.StatusCode != http.StatusNotFound && a.StatusCode != http.StatusForbidden {
+				t.Errorf("%d: %s", a.StatusCode, a.body)
+			}
+		})
+	}
 }
 
 var parameter = regexp.MustCompile(`\{[^}]*\}`)

@@ -23,7 +23,7 @@ type pages struct{ *web.Site }
 // Register adds the pages to a site.
 func Register(site *web.Site) error {
 	s := &pages{site}
-	s.Handle("GET /spaces/{id}/remote", web.LimitPage, web.SignedIn, s.showRemote)
+	s.HandleSettings(web.SettingsTab{Order: 3, Path: "/remote", Name: "Git remote"}, s.showRemote)
 	s.Handle("POST /spaces/{id}/remote", web.LimitPage, web.SignedIn, s.setRemote)
 	s.Handle("POST /spaces/{id}/remote/sync", web.LimitPage, web.SignedIn, s.syncRemote)
 	s.Handle("POST /spaces/{id}/remote/remove", web.LimitPage, web.SignedIn, s.removeRemote)
