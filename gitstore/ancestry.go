@@ -153,7 +153,7 @@ type CommitBetween struct {
 // that change a file at or under one of the paths against some parent. An empty to is head; an
 // empty from has no history. Parents come before children. A merge that drops the change of one
 // side is listed too, so the list is empty only if the paths are the same in from and to.
-// passed is the count of commits visited. The cost grows with the commits that the histories do
+// passed is the number of commits visited. The cost grows with the commits that the histories do
 // not share. ok is false if from is not in the history of to, as after a purge.
 func (s *Store) CommitsBetween(ctx context.Context, id space.SpaceID, from, to space.CommitID, under []space.Path) (steps []CommitBetween, passed int, ok bool, err error) {
 	r, st, release, err := s.at(ctx, id, to)

@@ -22,7 +22,7 @@ type seeds struct {
 	manifest *manifest   // the manifest of the newest head that was seen
 	snaps    []*snapshot // the newest last
 	view     *gitView
-	made     int  // the count of snapshots created, for their names
+	made     int  // the number of snapshots created, for their names
 	tending  bool // a background run is in progress
 	again    bool // another run is needed
 }

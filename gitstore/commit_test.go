@@ -387,7 +387,7 @@ func TestTwinsOnOtherFileSystems(t *testing.T) {
 	if want := []string{"d/cafe\u0301.md", "e/A.md", "e/a.md"}; !slices.Equal(warned, want) {
 		t.Errorf("%q, want %q", warned, want)
 	}
-	// The count of warnings has a limit, however many names are alike.
+	// The number of warnings has a limit, however many names are alike.
 	many := map[string]string{}
 	for i := range 1 << 10 {
 		name := []byte("abcdefghij")

@@ -35,7 +35,7 @@ func smallDisk(t *testing.T, options string) string {
 	return dir
 }
 
-// fill fills the disk up to the given count of free pages. empty makes room again.
+// fill fills the disk up to the given number of free pages. empty makes room again.
 func fill(t *testing.T, disk string, pages int64) (empty func()) {
 	t.Helper()
 	name := filepath.Join(disk, "filler")

@@ -58,7 +58,7 @@ type ImportResult struct {
 	// Notes lists paths that were left out, removed, or kept although they break a
 	// rule, with the reason. It has at most 1,000 entries.
 	Notes []space.Rejection
-	Noted int // count of such paths
+	Noted int // number of such paths
 	// Replaced lists files that were still as in the new space, and that the source's
 	// files replaced.
 	Replaced []space.Path

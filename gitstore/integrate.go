@@ -153,7 +153,7 @@ func (r *repo) relation(ctx context.Context, head, theirs *headState) (how How, 
 }
 
 // integration computes an integration without the commit lock. The caller runs move under
-// the lock. paths is the count of paths concerned.
+// the lock. paths is the number of paths concerned.
 func (r *repo) integration(ctx context.Context, how How, head, theirs *headState, base packfile.Hash, m space.Meta) (move func() (Integration, error), paths int, err error) {
 	switch how {
 	case UpToDate, Ahead:
@@ -321,7 +321,7 @@ func stampNow() string {
 type weight struct {
 	files []space.FileChange // differences from head
 	notes []space.Rejection  // paths that break a rule, at most maxImportNotes
-	noted int                // count of such paths
+	noted int                // number of such paths
 	delta totals
 }
 

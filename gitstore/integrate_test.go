@@ -278,7 +278,7 @@ func TestARemoteOverTheLimitsMovesNothing(t *testing.T) {
 	})
 }
 
-// TestTotalsAfterIntegrate checks that the count of files stays correct, so that a limit
+// TestTotalsAfterIntegrate checks that the number of files stays correct, so that a limit
 // applies exactly when it is reached.
 func TestTotalsAfterIntegrate(t *testing.T) {
 	o := newOrigin(t)

@@ -16,7 +16,7 @@ import (
 	"satchel/internal/space"
 )
 
-// staleClock is the count of consecutive commits older than Since after which Log stops.
+// staleClock is the number of consecutive commits older than Since after which Log stops.
 const staleClock = 20
 
 // Log lists commits without their files, newest first. A commit comes before its parents.
@@ -388,7 +388,7 @@ func (r *repo) lastChanges(ctx context.Context, from packfile.Hash, dir string, 
 }
 
 // Changes lists the files at or under a path that differ between two commits, sorted by
-// path. It returns at most limit files, and the count of all such files. An empty from is
+// path. It returns at most limit files, and the number of all such files. An empty from is
 // the empty tree, an empty to is head.
 func (s *Store) Changes(ctx context.Context, id space.SpaceID, from, to space.CommitID, path space.Path, limit int) (files []space.FileChange, total int, err error) {
 	r, st, release, err := s.at(ctx, id, to)

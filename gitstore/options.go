@@ -79,7 +79,7 @@ type Options struct {
 	// GitMemory limits each process of the git program, in bytes; default
 	// gitcmd.DefaultMemory, and no limit if negative.
 	GitMemory int64
-	// IdlePacks is the count of packs from which on GC consolidates them; default 50.
+	// IdlePacks is the number of packs from which on GC consolidates them; default 50.
 	IdlePacks int
 	// LeftoverAge is the time without writes after which GC and Sweep remove a
 	// leftover; default a day.

@@ -48,7 +48,7 @@ type plan struct {
 	names     packfile.NameIndex // for a large change set, which may concern few directories
 }
 
-// manyRequests is the count of requests above which directories are indexed.
+// manyRequests is the number of requests above which directories are indexed.
 const manyRequests = 32
 
 // lookup finds a path in head's tree.

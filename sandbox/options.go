@@ -119,7 +119,7 @@ type Metrics struct {
 	Command func(took time.Duration, end protocol.End)
 	// Collected is called after each collection that found changes.
 	Collected func(took time.Duration, files int, err error)
-	// Reaped is called after each Reap with the count of removed orphans.
+	// Reaped is called after each Reap with the number of removed orphans.
 	Reaped func(sandboxes int, err error)
 	// Pending is called when pending files are stored or dropped.
 	Pending func(took time.Duration, files int, err error)

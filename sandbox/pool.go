@@ -80,7 +80,7 @@ func New(o Options) (*Pool, error) {
 }
 
 // Reap destroys the remains of sandboxes that this pool does not own, such as those of an
-// earlier process, and returns the count of these sandboxes.
+// earlier process, and returns the number of these sandboxes.
 func (p *Pool) Reap(ctx context.Context) (int, error) {
 	n, err := p.o.Runtime.Reap(ctx)
 	if ctx.Err() == nil {

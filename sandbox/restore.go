@@ -209,7 +209,7 @@ func cutName(s string, n int) string {
 }
 
 // DropPending drops a user's pending files at and under a path. In a running sandbox it
-// restores the space's version of the path. It returns the count of dropped files, or a
+// restores the space's version of the path. It returns the number of dropped files, or a
 // fault.NotFound if there are none.
 func (p *Pool) DropPending(ctx context.Context, u space.UserID, id space.SpaceID, path string) (int, error) {
 	if p.o.Pending == nil {

@@ -32,7 +32,7 @@ func (v *Conversation) saved() {
 	v.settled, v.changed = true, nil
 }
 
-// wrote records changed files. If the reminder is due, wrote returns the count of files that
+// wrote records changed files. If the reminder is due, wrote returns the number of files that
 // the conversation has changed, and otherwise 0.
 func (v *Conversation) wrote(files []space.Path) int {
 	if v == nil {

@@ -163,7 +163,7 @@ func typeOf(p string, b []byte) string {
 }
 
 // maxURI limits the bytes of a resource's URI, because servers keep the URIs to which clients
-// subscribe. Without it, a URI could have any count of "./". In a URI, each byte of a path has at
+// subscribe. Without it, a URI could have any number of "./". In a URI, each byte of a path has at
 // most three.
 const maxURI = 3*space.MaxPathBytes + 64
 

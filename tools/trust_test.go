@@ -41,7 +41,7 @@ func TestAttackImportedTextInSearch(t *testing.T) {
 	}
 }
 
-// A quote costs a search few tokens, whatever the count of results.
+// A quote costs a search few tokens, whatever the number of results.
 func TestQuotesAreCheap(t *testing.T) {
 	own, imported := map[string]string{}, map[string]string{}
 	for _, name := range []string{"a", "b", "c", "d", "e"} {

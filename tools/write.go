@@ -21,7 +21,7 @@ func (s *Registry) writeTool() tool {
 			InputSchema: schema(writeInput), Scope: space.ScopeWrite, Destructive: true, Idempotent: true,
 		},
 		run: s.write, example: `{"path":"knowledge/tea.md","content":"# Tea\n"}`,
-		docs: "creates or replaces a text file, also where no sandbox can start",
+		docs: "creates or replaces a text file, even where no sandbox can start",
 	}
 }
 

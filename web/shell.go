@@ -17,7 +17,7 @@ import (
 type shell struct {
 	Label  string // of the person
 	Spaces []spaceLink
-	More   int // count of spaces that Spaces leaves out
+	More   int // number of spaces that Spaces leaves out
 	// First are the places that a phone shows in its bar; Rest are the others, and Below
 	// those under them.
 	First, Rest, Below []Link

@@ -36,7 +36,7 @@ type Options struct {
 	RevokeTimeout time.Duration
 	// MaxResponse is the maximum size of an answer in bytes. The default is 1 MiB.
 	MaxResponse int64
-	// MaxPages is the maximum count of pages that are read from the list of a person's
+	// MaxPages is the maximum number of pages that are read from the list of a person's
 	// addresses, and from the list of their organisations. A page has 100 entries. The
 	// default is 10.
 	MaxPages int

@@ -18,16 +18,16 @@ import (
 // maxSubject is the maximum length of a subject in bytes.
 const maxSubject = 200
 
-// compose returns the message (RFC 5322) with line ends of CR LF. Its dots are not stuffed
-// yet.
+// compose returns the message (RFC 5322) with line ends of CR LF. The caller does the
+// dot-stuffing.
 func (m *Mailer) compose(to, subject, text string) ([]byte, error) {
 	switch {
 	case len(subject) > maxSubject:
 		return nil, fault.New(fault.TooLarge, "The subject has %d bytes, and %d are allowed.", len(subject), maxSubject)
 	case !utf8.ValidString(subject) || strings.ContainsFunc(subject, unicode.IsControl):
-		return nil, fault.Wrap(errors.New("mail: the subject has control characters"), fault.Invalid, "The subject has characters that are not allowed in it.")
+		return nil, fault.Wrap(errors.New("mail: the subject is not valid UTF-8 or has control characters"), fault.Invalid, "The subject has characters that are not allowed in it.")
 	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
-		return nil, fault.New(fault.Invalid, "The text is not UTF-8.")
+		return nil, fault.New(fault.Invalid, "The text must be UTF-8 without NUL bytes.")
 	}
 	var b bytes.Buffer
 	for _, h := range [][2]string{
@@ -59,7 +59,7 @@ func (m *Mailer) compose(to, subject, text string) ([]byte, error) {
 }
 
 // encodeSubject encodes a subject so that a mail program shows it unchanged. If the subject
-// is not plain, it becomes encoded words (RFC 2047 section 2) with one line each. A plain
+// is not plain, it becomes encoded words (RFC 2047 section 2), each on its own line. A plain
 // subject that looks like an encoded word is encoded too.
 func encodeSubject(s string) string {
 	plain := !strings.Contains(s, "=?") && strings.TrimSpace(s) == s &&

@@ -21,7 +21,7 @@ const (
 	maxClientID = maxURL
 	maxState    = 4096
 	maxScope    = 1024 // bytes of the parameter
-	maxResource = 8    // count of resource parameters
+	maxResource = 8    // number of resource parameters
 	// challengeSize is the length of a SHA-256 hash in base64url. A verifier may be longer
 	// (RFC 7636 sections 4.1 and 4.2).
 	challengeSize, maxVerifier = 43, 128

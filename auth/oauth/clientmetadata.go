@@ -27,7 +27,7 @@ type clientMetadata struct {
 	redirects, grants, responses    []string
 }
 
-var errNotMetadata = errors.New("it is no JSON object of client metadata")
+var errNotMetadata = errors.New("it is not a JSON object of client metadata")
 
 // parseClientMetadata reads one JSON object. Unlike encoding/json, it compares the names of
 // members exactly.

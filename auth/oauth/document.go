@@ -94,7 +94,7 @@ type documents struct {
 	closed  bool
 	entries *simplelru.LRU[string, document]
 	flights map[string]*flight
-	hosts   map[string]int // count of flights per host
+	hosts   map[string]int // number of flights per host
 }
 
 type document struct {
@@ -151,7 +151,7 @@ func (d *documents) get(ctx context.Context, id string) (auth.Client, error) {
 	}
 	f := d.flights[id]
 	if f == nil {
-		// A fetch continues after its caller has gone, so the count of fetches is limited.
+		// A fetch continues after its caller has gone, so the number of fetches is limited.
 		if d.closed || len(d.flights) >= 8*d.o.MaxFetches || d.hosts[host] >= maxPerHost {
 			d.mu.Unlock()
 			return auth.Client{}, &fault.Error{Code: fault.Limited, RetryAfter: d.o.RetryDocument, Public: "Too many applications are being looked up. Try again in a few seconds."}

@@ -70,9 +70,9 @@ type Options struct {
 	Documents bool
 	// DocumentCache is the longest time to cache a document. Zero turns the cache off.
 	DocumentCache time.Duration
-	// MaxDocuments is the maximum count of cached documents. The default is 1000.
+	// MaxDocuments is the maximum number of cached documents. The default is 1000.
 	MaxDocuments int
-	// MaxFetches is the maximum count of concurrent fetches. At most two of them go to one
+	// MaxFetches is the maximum number of concurrent fetches. At most two of them go to one
 	// host. The default is 8.
 	MaxFetches int
 	// DocumentTimeout is the maximum time of one fetch. The default is 5 seconds.

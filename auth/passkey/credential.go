@@ -23,7 +23,7 @@ type record struct {
 	BackedUp       bool `json:"backedUp,omitempty"`
 }
 
-// maxTransports is the maximum count of a browser's hints to store. There are seven.
+// maxTransports is the maximum number of a browser's hints to store. There are seven.
 const maxTransports = 10
 
 func encode(c webauthn.Credential) ([]byte, error) {

@@ -112,7 +112,7 @@ func (s *Store) crowdedOut(tx *gorm.DB) (full bool, err error) {
 	return done.RowsAffected == 0, nil
 }
 
-// clientCount caches the count of clients that registered themselves, because counting is
+// clientCount caches the number of clients that registered themselves, because counting is
 // slow. The cached count may be too high. It is too low only if other processes added clients.
 type clientCount struct {
 	n  int

@@ -13,7 +13,7 @@
 // The secrets of the GitHub App are encrypted with such a key. Every change writes an audit
 // entry in the same transaction, without secrets.
 //
-// The count of rows that strangers can create is limited, and expired rows are deleted. Ids
+// The number of rows that strangers can create is limited, and expired rows are deleted. Ids
 // and secrets of other people look as if they did not exist (fault.NotFound).
 //
 // The package does not check permissions: the caller has verified that the Actor has the

@@ -64,7 +64,7 @@ func (s *Store) EverUsed(ctx context.Context, user space.UserID) (bool, error) {
 	return slices.ContainsFunc(ids, func(id string) bool { return s.lastUsed(space.GrantID(id), 0) > 0 }), nil
 }
 
-// lastKeysRead is the maximum count of keys that LastKeys reads, newest first.
+// lastKeysRead is the maximum number of keys that LastKeys reads, newest first.
 const lastKeysRead = 200
 
 // LastKeys returns the used keys of a user whose names begin with prefix. For each name and

@@ -16,7 +16,7 @@ import (
 	"satchel/internal/space"
 )
 
-// maxInvitations is the maximum count of open invitations of one person.
+// maxInvitations is the maximum number of open invitations of one person.
 const maxInvitations = 1000
 
 // Invitation admits one person to the server, and to a space if it names one. The first

@@ -18,7 +18,7 @@ import (
 
 var _ auth.Verifier = (*Store)(nil)
 
-// maxKeys is the maximum count of valid keys of one user.
+// maxKeys is the maximum number of valid keys of one user.
 const maxKeys = 1000
 
 // NewKey is the input of CreateKey.

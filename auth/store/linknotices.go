@@ -138,7 +138,7 @@ func (s *Store) LinkNotices(ctx context.Context, user space.UserID, limit int) (
 const noticeTime = 30 * day
 
 // RecentLinks returns at most limit notices of links that others created or used in the
-// last 30 days, in the order of LinkNotices. more is the count of further notices.
+// last 30 days, in the order of LinkNotices. more is the number of further notices.
 func (s *Store) RecentLinks(ctx context.Context, user space.UserID, limit int) (list []LinkNotice, more int, err error) {
 	const recent = "n.user_id = ? AND n.seen <> ? AND (n.created > ? OR n.used > ?)"
 	since := s.now().Add(-noticeTime).UnixMilli()
@@ -152,7 +152,7 @@ func (s *Store) RecentLinks(ctx context.Context, user space.UserID, limit int) (
 	return list, n - len(list), err
 }
 
-// CountLinkNotices returns the count of a user's notices.
+// CountLinkNotices returns the number of a user's notices.
 func (s *Store) CountLinkNotices(ctx context.Context, user space.UserID) (n int64, err error) {
 	err = s.db.Read(ctx).Model(&linkNoticeRow{}).Where("user_id = ?", lookup(user)).Count(&n).Error
 	return n, wrap("count what is told of links", err)

@@ -14,7 +14,7 @@ import (
 	"satchel/internal/space"
 )
 
-// maxMailed is the maximum count of open mailed links of one user. Anybody who knows an
+// maxMailed is the maximum number of open mailed links of one user. Anybody who knows an
 // address can request mails to it. These must not flood the person, or end the link that
 // the person waits for.
 const maxMailed = 5

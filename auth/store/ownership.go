@@ -98,7 +98,7 @@ func chooseSpace(all []Membership, user, ref string) (Membership, error) {
 // sentence. Names of users are in lower case.
 func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }
 
-// maxListed is the maximum count of spaces in an error.
+// maxListed is the maximum number of spaces in an error.
 const maxListed = 20
 
 // listed returns the names of spaces in the form that FindSpace accepts.

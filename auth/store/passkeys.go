@@ -117,7 +117,7 @@ func (s *Store) PasskeyByID(ctx context.Context, id []byte) (User, Passkey, erro
 }
 
 // UsePasskey records a sign-in with a passkey. It also stores the credential, which
-// contains a count of uses. The error is a fault.NotFound.
+// contains a number of uses. The error is a fault.NotFound.
 func (s *Store) UsePasskey(ctx context.Context, id, credential []byte) error {
 	if len(credential) == 0 || len(credential) > maxCredentialBytes {
 		return fault.New(fault.Invalid, "The passkey is malformed.")

@@ -16,7 +16,7 @@ import (
 	"satchel/internal/space"
 )
 
-// maxSessions is the maximum count of sessions of one user. A new one ends the one with the
+// maxSessions is the maximum number of sessions of one user. A new one ends the one with the
 // oldest visit.
 const maxSessions = 100
 

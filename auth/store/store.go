@@ -64,12 +64,12 @@ type Options struct {
 	// SessionIdle is how long a session lasts without a visit. SessionLifetime is the
 	// maximum lifetime of a session.
 	SessionIdle, SessionLifetime time.Duration
-	// MaxClients is the maximum count of clients that registered themselves. UnusedClient
+	// MaxClients is the maximum number of clients that registered themselves. UnusedClient
 	// is how long a client without a token is kept. IdleClient is how long a client without
 	// valid grants is kept.
 	MaxClients               int
 	UnusedClient, IdleClient time.Duration
-	// MaxFlows is the maximum count of sign-ins in progress.
+	// MaxFlows is the maximum number of sign-ins in progress.
 	MaxFlows int
 
 	// Seal encrypts the secrets of the GitHub App. Without it, a server cannot have an App.

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// sweepBatch is the maximum count of rows that one transaction deletes, so that other
+	// sweepBatch is the maximum number of rows that one transaction deletes, so that other
 	// writers never wait long.
 	sweepBatch = 500
 	// remembered is how long revoked rows are kept, for lists and error messages.

@@ -13,7 +13,7 @@ import (
 	"satchel/internal/testenv"
 )
 
-// tables returns the count of rows of each table except the audit log.
+// tables returns the number of rows of each table except the audit log.
 func (w *world) tables() map[string]int {
 	w.t.Helper()
 	list := "SELECT name FROM sqlite_master WHERE type = 'table'"

@@ -221,7 +221,7 @@ func (s *Store) rotate(tx *gorm.DB, g grantRow, f familyRow, generation int64, s
 	return s.issue(tx, k, f, g, scopes, role, now)
 }
 
-// keptGenerations is the count of generations whose access tokens stay valid until they
+// keptGenerations is the number of generations whose access tokens stay valid until they
 // expire.
 const keptGenerations = 16
 

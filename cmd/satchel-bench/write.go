@@ -114,7 +114,7 @@ func benchRemember(ctx context.Context, b *bench) error {
 			for i := range each {
 				fact := map[string]any{"type": "fact", "key": fmt.Sprintf("client-%d-%d", n, i), "value": fmt.Sprintf("Fact %d of client %d", i, n)}
 				if _, err := c.call(ctx, "remember", map[string]any{"facts": []map[string]any{fact}}); err != nil {
-					errs[n] = errors.Join(errs[n], err) // the count of facts shows how many calls failed
+					errs[n] = errors.Join(errs[n], err) // the number of facts shows how many calls failed
 				}
 			}
 		})

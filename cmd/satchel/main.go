@@ -1,5 +1,5 @@
 // Command satchel is the one binary of Satchel: the server and its command line,
-// with the programs of sandboxes embedded.
+// with the sandbox programs embedded.
 package main
 
 import (

@@ -150,7 +150,7 @@ type Options struct {
 	Git          func(ctx context.Context, c gitcmd.Cmd) ([]byte, error)
 	Ours, Theirs Commit
 	Base         Commit // the merge base; zero if there is none
-	// MaxConflicts is the largest count of conflicts that Commits resolves.
+	// MaxConflicts is the largest number of conflicts that Commits resolves.
 	MaxConflicts int
 	// EncodeCommit encodes a commit object, for git to merge.
 	EncodeCommit func(tree packfile.Hash, parents []packfile.Hash) []byte

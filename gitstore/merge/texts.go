@@ -76,7 +76,7 @@ func (t *Texts) merge(ctx context.Context, base, ours, theirs []byte) (out []byt
 		Config: []string{"merge.conflictStyle=merge"},
 		Args:   []string{"merge-file", "-p", "--quiet", "--marker-size=7", "-L", "ours", "-L", "base", "-L", "theirs", "ours", "base", "theirs"},
 	})
-	// The exit status is the count of conflicts, at most 127.
+	// The exit status is the number of conflicts, at most 127.
 	var g *gitcmd.Error
 	if errors.As(err, &g) && g.ExitCode() > 0 && g.ExitCode() <= 127 && !g.Cut {
 		return g.Stdout, true, nil

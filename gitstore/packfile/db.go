@@ -28,7 +28,7 @@ type DB struct {
 
 	Mu    sync.RWMutex
 	Packs map[string]*Pack // by base name
-	large []*Pack          // searched one after the other
+	large []*Pack          // searched one at a time
 	Small map[Hash]Location
 	bytes int64 // the size of all packs
 
@@ -47,7 +47,7 @@ type Location struct {
 	Offset int64
 }
 
-// smallPack is the largest count of objects in a pack whose index is merged into one map. With
+// smallPack is the largest number of objects in a pack whose index is merged into one map. With
 // the map, a lookup among a thousand packs of commits takes one step.
 const smallPack = 2048
 

@@ -52,7 +52,7 @@ func NewWriter(d Disk, dir string) (*Writer, error) {
 		return nil, err
 	}
 	w := &Writer{Disk: d, dir: dir, f: f, w: bufio.NewWriterSize(f, 64<<10), z: d.deflater(), Have: map[Hash]struct{}{}, pos: 12}
-	w.w.Write(make([]byte, 12)) // the header; Finish writes it again with the count of objects
+	w.w.Write(make([]byte, 12)) // the header; Finish writes it again with the number of objects
 	return w, nil
 }
 

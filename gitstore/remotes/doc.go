@@ -11,7 +11,7 @@
 //   - A space is only reported as pushed if its head was seen at the remote.
 //   - No change of either side is dropped. Everybody who uses the space is notified once
 //     of the decisions of a merge, which stay readable in its message.
-//   - Each space has one sync at a time, the count of all syncs is limited, and failing
+//   - Each space has one sync at a time, the number of all syncs is limited, and failing
 //     remotes never use all of them.
 //   - Tokens are stored encrypted, opened for one transfer, and never part of a Status, a
 //     log record or an error. No data of one space's remote appears in another's Status.

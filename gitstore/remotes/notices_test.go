@@ -29,7 +29,7 @@ func (b *bench) conflict(id space.SpaceID, name string) {
 	b.git.set(func() { b.git.merged = gitstore.Integration{} })
 }
 
-// Everybody gets a notice once, in any process. The count of notices is limited.
+// Everybody gets a notice once, in any process. The number of notices is limited.
 func TestNotices(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, db *database.DB) {
 		b := benchOn(t, db, func(o *remotes.Options) { o.Notices = 3 })

@@ -53,7 +53,7 @@ type entry struct {
 	nextTry   time.Time
 	waitAsked bool // the remote set nextTry, with Retry-After
 	timer     *time.Timer
-	syncs     int // the count of syncs that have ended
+	syncs     int // the number of syncs that have ended
 	// rewritten means that the remote's history was rewritten, and nobody was notified yet.
 	rewritten bool
 	replace   bool // SetRequest.Replace, until it is done

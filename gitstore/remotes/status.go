@@ -12,7 +12,7 @@ import (
 // statusLooks is how many times Status tries, because a transfer may end meanwhile.
 const statusLooks = 3
 
-// statusNotes is the largest count of notices in a Status.
+// statusNotes is the largest number of notices in a Status.
 const statusNotes = 5
 
 // Status returns the state of a space and its remote. It reads the space's repository, and
@@ -35,7 +35,7 @@ func (m *Manager) Status(ctx context.Context, id space.SpaceID) (space.RemoteSta
 type snapshot struct {
 	remote space.Remote
 	phase  phase
-	syncs  int // the count of syncs that have ended
+	syncs  int // the number of syncs that have ended
 	outcome
 	transit bool
 	next    time.Time

@@ -10,7 +10,7 @@ import (
 	"satchel/internal/space"
 )
 
-// stepper processes commits one after the other, each after its parents.
+// stepper processes commits one at a time, each after its parents.
 type stepper struct {
 	*Reviews
 	id     space.SpaceID
@@ -136,7 +136,7 @@ type verdict struct {
 	from  *row // the row of the moved file, if it waited
 }
 
-// judge decides whether a file waits after a commit with this count of parents.
+// judge decides whether a file waits after a commit with this number of parents.
 func (w *stepper) judge(ctx context.Context, f change, by author, parents int, gone map[content][]space.Path) (v verdict, err error) {
 	var known content
 	if x := w.rows[f.path]; x != nil {

@@ -61,7 +61,7 @@ func TestAttackAModeIsNotKeptUnseen(t *testing.T) {
 }
 
 // Attack: one command creates so many files in a space with a long history that every page of
-// the space hangs. The count of calls to the store must not grow with the files, and a page
+// the space hangs. The number of calls to the store must not grow with the files, and a page
 // must not wait.
 func TestAttackManyFilesHoldUpNoPage(t *testing.T) {
 	w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))

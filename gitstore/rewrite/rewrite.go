@@ -99,7 +99,7 @@ type verdict struct {
 	keep bool
 }
 
-// manyChanges is the count of changes in one commit above which an index of names is faster.
+// manyChanges is the number of changes in one commit above which an index of names is faster.
 const manyChanges = 32
 
 // batch is the size in bytes at which new objects in memory are written as a pack.

@@ -129,7 +129,7 @@ func realKeys(r *rand.Rand) []key {
 	}
 }
 
-// webToken returns a JSON Web Token with a signature of the given count of digits.
+// webToken returns a JSON Web Token with a signature of the given number of digits.
 func webToken(r *rand.Rand, header, claims string, sig int) string {
 	b := base64.RawURLEncoding
 	return join(b.EncodeToString([]byte(header)), ".", b.EncodeToString([]byte(claims)), ".", from(r, urlSafe, sig-1), "k")

@@ -33,9 +33,9 @@ type Manager struct {
 	closed   bool
 	entries  map[string]*entry // by id
 	libs     map[space.UserID]*lib
-	made     int // count of trees so far, for their names
+	made     int // number of trees so far, for their names
 	// busy holds the publishers whose sources are being processed. Sources of one
-	// publisher are processed one after the other, so that a publisher with many sources
+	// publisher are processed one at a time, so that a publisher with many sources
 	// does not delay others. places limits the publishers processed at a time.
 	busy   map[space.UserID]bool
 	places chan struct{}

@@ -14,7 +14,7 @@ import (
 type Preview struct {
 	Dir   space.Path    `json:"dir"`
 	Files []space.Entry `json:"files"` // at most as many as the caller asked for
-	Total int           `json:"total"` // the count of all files
+	Total int           `json:"total"` // the number of all files
 	Bytes int64         `json:"bytes"` // the bytes of all files
 	Left  int           `json:"left"`  // links and names that a source leaves out
 	// Memory reports that files of the space's memory are among them.

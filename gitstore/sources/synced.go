@@ -67,7 +67,7 @@ func (m *Manager) Switch(ctx context.Context, id string, at space.CommitID, rese
 	return m.source(e), nil
 }
 
-// countOf returns the count of a person's sources.
+// countOf returns the number of a person's sources.
 func (m *Manager) countOf(by space.UserID) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

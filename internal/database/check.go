@@ -49,7 +49,7 @@ const (
 	Thorough = "integrity_check" // also compares indexes with their tables
 )
 
-// maxSaid is the maximum count of defects that CheckFile returns.
+// maxSaid is the maximum number of defects that CheckFile returns.
 const maxSaid = 20
 
 // CheckFile looks for damage in a SQLite file, which may be in use. It returns SQLite's

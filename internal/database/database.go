@@ -39,10 +39,10 @@ type Options struct {
 	// Logger receives slow queries as warnings, and failed ones as debug records. The
 	// records have placeholders instead of values. Nil discards them.
 	Logger *slog.Logger
-	// Readers is the maximum count of connections that read from SQLite, in addition to its
+	// Readers is the maximum number of connections that read from SQLite, in addition to its
 	// one writer. 0 means DefaultReaders.
 	Readers int
-	// Conns is the maximum count of connections to PostgreSQL. 0 means DefaultConns.
+	// Conns is the maximum number of connections to PostgreSQL. 0 means DefaultConns.
 	Conns int
 	// BusyTimeout is how long a SQLite transaction waits for one of another process. 0
 	// means DefaultBusyTimeout.

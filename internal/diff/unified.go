@@ -25,7 +25,7 @@ type Text struct {
 	Removed int `json:"removed"`
 }
 
-// Unified compares two texts line by line. It returns at most the given count of lines, and
+// Unified compares two texts line by line. It returns at most the given number of lines, and
 // cuts long lines.
 func Unified(from, to string, most int) Text {
 	first := 0

@@ -85,7 +85,7 @@ type Bundle struct {
 	Pages   []Page
 	Facts   []facts.Statement
 	Skipped []Skipped
-	Left    int // count of skipped parts that Skipped does not list
+	Left    int // number of skipped parts that Skipped does not list
 }
 
 // Read reads a file. An empty format means that Read detects the format. name is the name

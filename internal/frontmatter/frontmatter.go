@@ -2,7 +2,7 @@
 // title and description, a skill's name, a memory fact's value.
 //
 // The document may come from an AI, a stranger or a sandbox, so the package reads only plain
-// data. It refuses aliases, anchors and duplicate keys. The size, the depth and the count of
+// data. It refuses aliases, anchors and duplicate keys. The size, the depth and the number of
 // values are limited, and the content never chooses a Go type. A document with an unreadable
 // block still has a body.
 package frontmatter

@@ -12,6 +12,6 @@ type Usage struct {
 	PSS int64
 	// Shmem is the part of PSS that is shared memory, including memfds.
 	Shmem int64
-	// Spaces is the count of address spaces.
+	// Spaces is the number of address spaces.
 	Spaces int
 }

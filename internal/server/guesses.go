@@ -11,7 +11,7 @@ import (
 // can send them.
 const guessesEvery = time.Minute
 
-// guessLog logs requests with invalid tokens: the first one at once, and the count of the
+// guessLog logs requests with invalid tokens: the first one at once, and the number of the
 // others after a minute or when the server ends.
 type guessLog struct {
 	log *slog.Logger

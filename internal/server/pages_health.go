@@ -362,7 +362,7 @@ func (h *health) stored(ctx context.Context) map[space.SpaceID]int64 {
 	return sizes
 }
 
-// counted is the count of a space's recent commits at a head.
+// counted is the number of a space's recent commits at a head.
 type counted struct {
 	kept[int]
 	head space.CommitID

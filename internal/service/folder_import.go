@@ -64,7 +64,7 @@ type placedFile struct {
 // drive matches the beginning of an absolute path on Windows.
 var drive = regexp.MustCompile(`^[A-Za-z]:/`)
 
-// visible returns the files to import, and the count of hidden ones. Hidden files are settings of
+// visible returns the files to import, and the number of hidden ones. Hidden files are settings of
 // programs, such as .git and .obsidian, or contain keys, such as .env.
 func (in ImportFolderInput) visible() (files []placedFile, hidden int, err error) {
 	before := ""

@@ -104,7 +104,7 @@ func (s *Service) UndoClient(ctx context.Context, a Actor, in UndoClientInput) (
 type NotUndonePage struct {
 	Commits []space.Commit
 	More    space.CommitID // the commit to continue after; "" if there are no more changes
-	Skipped int            // count of changes that were left out because they are undone
+	Skipped int            // number of changes that were left out because they are undone
 }
 
 // NotUndone lists at most most changes of the selected client that are not undone yet, starting

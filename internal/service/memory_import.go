@@ -36,7 +36,7 @@ type ImportedMemory struct {
 	Pages   ImportCounts    `json:"pages"`
 	Facts   ImportCounts    `json:"facts"`
 	Skipped []ImportNote    `json:"skipped,omitempty"`
-	Left    int             `json:"left,omitempty"` // count of skipped parts that are not listed
+	Left    int             `json:"left,omitempty"` // number of skipped parts that are not listed
 	Warning []space.Warning `json:"warnings,omitempty"`
 }
 

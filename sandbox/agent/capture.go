@@ -100,7 +100,7 @@ func (c *capture) takeLive() []byte {
 	return p
 }
 
-// written returns the count of bytes so far.
+// written returns the number of bytes so far.
 func (c *capture) written() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

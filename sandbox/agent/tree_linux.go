@@ -58,7 +58,7 @@ func readSmall(path string, buf []byte) []byte {
 
 // hasMark reports whether a /proc/<pid>/status has the mark among its groups and is not
 // that of a zombie. A process whose first thread has ended looks like a zombie, except
-// for its count of threads. The command can choose the process's name, which comes first,
+// for its number of threads. The command can choose the process's name, which comes first,
 // but line breaks in it are escaped.
 func hasMark(status []byte, mark uint32) bool {
 	if state := statusField(status, "\nState:"); len(state) > 0 && (state[0] == 'Z' || state[0] == 'X') {

@@ -94,7 +94,7 @@ func (r *Runtime) Diagnose(ctx context.Context) []host.Finding {
 	}
 	programs, err := r.opt.Programs()
 	if err != nil {
-		return []host.Finding{{Name: "program", Detail: "the programs of sandboxes cannot be written: " + fault.PublicOf(err), Remedy: "Free space, make the data directory writable, or build satchel with scripts/build."}}
+		return []host.Finding{{Name: "program", Detail: "the sandbox programs cannot be written: " + fault.PublicOf(err), Remedy: "Free space, make the data directory writable, or build satchel with scripts/build."}}
 	}
 	out := []host.Finding{lookAtProgram(programs.Sandbox), r.lookAtIdentity(), r.lookAtProc(), lookAtNamespaces(programs.Sandbox)}
 	for _, p := range []string{"systrap", "kvm", "ptrace"} {

@@ -1,8 +1,7 @@
-// Package programs holds the two programs that sandboxes are made of, embedded in
-// the server, and writes them to disk: call Install.
+// Package programs embeds the two programs that run sandboxes. Install writes them to disk.
 //
-// scripts/programs puts them into the directory built before the server is built. They
-// are not the server's own binary, because every sandbox takes memory for what its
+// scripts/programs puts them into the directory built before the server is built. They are
+// separate from the server's binary because each sandbox takes memory for everything that its
 // programs link.
 package programs
 
@@ -29,14 +28,14 @@ const (
 	Agent   = "satchel-agent"   // process 1 inside a sandbox
 )
 
-// sums has the SHA-256 sum of each program, as sha256sum prints them, and the processor that
-// they are for.
+// sums is the name of the file with the SHA-256 sum of each program, in the format of sha256sum,
+// and the processor that they are for.
 const sums = "SHA256SUMS"
 
 //go:embed built
 var built embed.FS
 
-// Programs are the absolute paths of the two programs.
+// Programs holds the paths of the two programs.
 type Programs struct{ Sandbox, Agent string }
 
 // In returns the programs in a directory that has both.
@@ -48,25 +47,29 @@ func In(dir string) Programs {
 // It keeps a file with the right content and replaces any other. Processes that run an
 // old file continue with it.
 //
-// The error is a fault.Unavailable if this server was built without the programs.
+// The error is a fault.Unavailable if the programs are missing, are for another processor, or
+// cannot be written.
 func Install(dir string) (Programs, error) { return install(built, dir) }
 
 func install(built fs.FS, dir string) (Programs, error) {
 	list, err := fs.ReadFile(built, "built/"+sums)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Programs{}, fault.New(fault.Unavailable, "This satchel was built without the programs of sandboxes, so bash cannot run. Run scripts/build.")
+		return Programs{}, fault.New(fault.Unavailable, "This satchel was built without the sandbox programs, so bash cannot run. Run scripts/build.")
 	}
 	if err != nil {
-		return Programs{}, fmt.Errorf("reading the programs of sandboxes: %w", err)
+		return Programs{}, fmt.Errorf("reading the sandbox programs: %w", err)
 	}
 	if arch := sumOf(list, "arch"); arch != runtime.GOARCH {
-		return Programs{}, fault.New(fault.Unavailable, "This satchel has the programs of sandboxes for the processor %s, and this is %s. Run scripts/build.", arch, runtime.GOARCH)
+		return Programs{}, fault.New(fault.Unavailable, "The sandbox programs in this build are for %s, but this machine is %s. Run scripts/build.", arch, runtime.GOARCH)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return Programs{}, unwritten(err)
 	}
 	for _, name := range []string{Sandbox, Agent} {
 		if err := installOne(built, dir, name, sumOf(list, name)); err != nil {
+			if fault.CodeOf(err) == fault.Unavailable {
+				return Programs{}, err
+			}
 			return Programs{}, unwritten(fmt.Errorf("installing %s: %w", name, err))
 		}
 	}
@@ -74,7 +77,11 @@ func install(built fs.FS, dir string) (Programs, error) {
 }
 
 func unwritten(err error) error {
-	return fault.Wrap(err, fault.Unavailable, "The programs of sandboxes cannot be written to the data directory. Free space there, and make it writable for the server's user.")
+	return fault.Wrap(err, fault.Unavailable, "Satchel cannot write the sandbox programs to the data directory. Free space there, and make it writable for the server's user.")
+}
+
+func damaged(name string, err error) error {
+	return fault.Wrap(fmt.Errorf("unpacking %s: %w", name, err), fault.Unavailable, "The sandbox programs in this build are damaged. Run scripts/build.")
 }
 
 // sumOf returns a program's sum in a list, or the processor under the name "arch"; "" if
@@ -88,8 +95,8 @@ func sumOf(list []byte, name string) string {
 	return ""
 }
 
-// installOne keeps the file if its sum is right. Only otherwise does it read the embedded
-// program, because reading the server's own binary takes memory.
+// installOne leaves a file with the right sum alone. It then does not read the embedded program,
+// because reading the server's own binary takes memory.
 func installOne(built fs.FS, dir, name, sum string) error {
 	target := filepath.Join(dir, name)
 	if has, err := fileSum(target); err == nil && has == sum {
@@ -102,7 +109,7 @@ func installOne(built fs.FS, dir, name, sum string) error {
 	defer packed.Close()
 	program, err := gzip.NewReader(packed)
 	if err != nil {
-		return fmt.Errorf("unpacking the embedded program: %w", err)
+		return damaged(name, err)
 	}
 	f, err := os.CreateTemp(dir, name+"-*")
 	if err != nil {
@@ -115,7 +122,7 @@ func installOne(built fs.FS, dir, name, sum string) error {
 		return err
 	}
 	if has := hex.EncodeToString(h.Sum(nil)); has != sum {
-		return fmt.Errorf("the embedded program has the sum %s and should have %q: build satchel again", has, sum)
+		return damaged(name, fmt.Errorf("its sum is %s instead of %q", has, sum))
 	}
 	return os.Rename(f.Name(), target)
 }

@@ -70,10 +70,10 @@ type accountPage struct {
 	Links             []web.ProviderButton // providers to link
 	Sessions          []store.Session
 	Here              string     // the id of this browser's session
-	Others            int        // count of the other sessions
+	Others            int        // number of the other sessions
 	MadeLinks         []madeLink // sign-in links for the person that others made
 	MoreLinks         int
-	LinksLeftOut      int64 // count of links beyond maxLinks
+	LinksLeftOut      int64 // number of links beyond maxLinks
 	Clients           []client
 	Stdio             bool // one of Clients is a program with a key for each run
 	Spaces            []service.View

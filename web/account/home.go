@@ -25,7 +25,7 @@ type homePage struct {
 	Name  string
 	Space *service.View
 	Steps []step
-	Left  int // count of steps to do
+	Left  int // number of steps to do
 	Kept  bool
 
 	// Overview reports whether a client was ever used. From then on the page is an overview.
@@ -36,7 +36,7 @@ type homePage struct {
 	Commits  []change
 	Brought  bool // there is a commit that the server did not create itself
 	Push     web.RemoteView
-	Held     int // count of the visitor's files that could not be committed; -1 if unknown
+	Held     int // number of the visitor's files that could not be committed; -1 if unknown
 	Link     *auth.RepositoryLink
 	// Wrong describes a problem with the connection, and Way its solution.
 	Wrong, Way string

@@ -32,7 +32,7 @@ type week struct {
 	Today, Whole int // changes
 	Cut          bool
 	Clients      []clientWeek
-	More         int // count of clients that are not listed
+	More         int // number of clients that are not listed
 	Bars         []bar
 	Width        int    // of the chart
 	Height       int    // of the chart, with the line of days

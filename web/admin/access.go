@@ -24,7 +24,7 @@ type accessPage struct {
 	More        int // index of the next part of the list; 0 if there is none
 }
 
-// accessEntry is an entry of the allow list, and the count of people whom it admitted.
+// accessEntry is an entry of the allow list, and the number of people whom it admitted.
 type accessEntry struct {
 	Kind, Value string
 	People      int
@@ -119,7 +119,7 @@ func usedLast(c auth.Client) time.Time {
 }
 
 // otherWays lists the ways of admission other than the allow list. by maps each way to a
-// count of people.
+// number of people.
 func otherWays(by map[string]int) []accessEntry {
 	var out []accessEntry
 	for way, n := range by {

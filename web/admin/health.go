@@ -14,7 +14,7 @@ type healthPage struct {
 	service.Health
 	Checks   []healthCheck
 	Version  string
-	Troubles int // count of checks that failed or need attention
+	Troubles int // number of checks that failed or need attention
 	People   []usageRow
 	More     int
 }

@@ -66,8 +66,8 @@ var (
 // the sizes in an archive.
 type unpacker struct {
 	limits web.EditLimits
-	files  int   // count of files that the upload may still have
-	bytes  int64 // count of bytes that the upload may still have
+	files  int   // number of files that the upload may still have
+	bytes  int64 // number of bytes that the upload may still have
 	out    unpacked
 }
 
@@ -105,7 +105,7 @@ func (u *unpacker) unpack(ctx context.Context, h *multipart.FileHeader) error {
 	return nil
 }
 
-// maxEntries returns the maximum count of entries in one archive. A Mac writes two entries
+// maxEntries returns the maximum number of entries in one archive. A Mac writes two entries
 // for each file, and directories are entries too.
 func (u *unpacker) maxEntries() int { return 4*u.limits.MaxFiles + 100 }
 

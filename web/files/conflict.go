@@ -14,7 +14,7 @@ type conflict struct {
 	// Gone reports whether the file was deleted. NoText reports whether the file is no
 	// longer text.
 	Gone, NoText bool
-	// Places is the count of places that both sides changed. If it is zero, the text of the
+	// Places is the number of places that both sides changed. If it is zero, the text of the
 	// page contains both changes.
 	Places int
 	// Yours and Theirs are the changes of each side to Had, the common base.

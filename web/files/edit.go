@@ -36,7 +36,7 @@ type editPage struct {
 	// the file is Markdown.
 	Previewed bool
 	Preview   *render.Document
-	// Marked is the count of merge marks left in the text.
+	// Marked is the number of merge marks left in the text.
 	Marked   int
 	Conflict *conflict
 	// Rename and Delete are the addresses of the other pages of an existing file.

@@ -19,7 +19,7 @@ var templates embed.FS
 
 type pages struct {
 	*web.Site
-	uploads chan struct{} // limits the count of uploads and moves in memory
+	uploads chan struct{} // limits the number of uploads and moves in memory
 }
 
 // Register adds the pages to a site.

@@ -10,7 +10,7 @@ import (
 	"satchel/internal/space"
 )
 
-// maxLeftOut is the maximum count of names in the list of omitted files.
+// maxLeftOut is the maximum number of names in the list of omitted files.
 const maxLeftOut = 1000
 
 // leftOut lists the files that an archive omits.

@@ -19,7 +19,7 @@ type movePage struct {
 	Action, Back string
 	Path, To     string
 	Dir          bool
-	Files        int // count of files to move or delete
+	Files        int // number of files to move or delete
 	Names        []string
 	MoreNames    int
 	At           space.CommitID // the commit that the page shows

@@ -50,7 +50,7 @@ type treePage struct {
 	Rows   []treeRow
 	Dated  bool // some rows show their last change
 	Total  int
-	Hidden int // count of names that cannot be in an address
+	Hidden int // number of names that cannot be in an address
 	// Before and After are the addresses of the previous and the next page.
 	Before, After string
 	From, To      int

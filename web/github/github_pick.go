@@ -16,7 +16,7 @@ import (
 	"satchel/web"
 )
 
-// maxPicks is the maximum count of repositories on a page. The filter finds the others.
+// maxPicks is the maximum number of repositories on a page. The filter finds the others.
 const maxPicks = 50
 
 // pickPage is the list of repositories to choose from.
@@ -29,10 +29,10 @@ type pickPage struct {
 	Query   string
 	Filter  bool // the list is long enough for a filter
 	Repos   []pickable
-	All     int // count of repositories to choose from
-	Matches int // count of repositories that match the filter
+	All     int // number of repositories to choose from
+	Matches int // number of repositories that match the filter
 	Cut     bool
-	Refused int // count of repositories that are archived or read-only for the person
+	Refused int // number of repositories that are archived or read-only for the person
 
 	Installations []app.Installation
 	// Creates reports whether the App may create repositories. New is the address of

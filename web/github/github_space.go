@@ -28,7 +28,7 @@ type githubPage struct {
 	Waiting    bool
 	Since      time.Time // when the person asked for approval
 	Push       web.RemoteView
-	Held       int // count of the visitor's unsaved files; -1 if unknown
+	Held       int // number of the visitor's unsaved files; -1 if unknown
 }
 
 // showGitHub handles GET /spaces/{id}/github.

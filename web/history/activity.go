@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	activityPage  = 25  // count of commits on a page
-	activityNames = 200 // count of commits whose names the filter offers
-	filesShown    = 3   // count of files listed for a commit
-	reviewsShown  = 10  // count of files that wait for a person
+	activityPage  = 25  // number of commits on a page
+	activityNames = 200 // number of commits whose names the filter offers
+	filesShown    = 3   // number of files listed for a commit
+	reviewsShown  = 10  // number of files that wait for a person
 )
 
 type activityPageData struct {
@@ -40,9 +40,9 @@ type activityPageData struct {
 	Again   string // the commit that did it, which can be undone
 	Reviews []waitingFile
 	Behind  bool // the search for waiting changes is not complete
-	More    int  // count of waiting files that are not listed
+	More    int  // number of waiting files that are not listed
 	Push    *web.RemoteView
-	Held    int // count of the visitor's unsaved files; -1 if unknown
+	Held    int // number of the visitor's unsaved files; -1 if unknown
 }
 
 // waitingFile is a file whose change waits for a person.
@@ -93,7 +93,7 @@ type changeItem struct {
 	By      string // "web", "ai", "server" or "git"
 	When    time.Time
 	Files   []changedFile
-	More    int  // count of files that are not listed
+	More    int  // number of files that are not listed
 	Root    bool // it is the first commit
 	URL     string
 	Undone  string // the address of the commit that undid it
@@ -146,10 +146,10 @@ type commitFiles struct {
 	count int
 }
 
-// cachedCommits is the maximum count of commits in the cache of changed files.
+// cachedCommits is the maximum number of commits in the cache of changed files.
 const cachedCommits = 4000
 
-// filesOf returns the first files that a commit changed, and the count of all.
+// filesOf returns the first files that a commit changed, and the number of all.
 func (s *pages) filesOf(ctx context.Context, m service.View, c space.Commit) (commitFiles, error) {
 	key := commitKey{m.ID, c.ID}
 	if f, ok := s.files.Get(key); ok {

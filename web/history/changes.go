@@ -15,11 +15,11 @@ import (
 
 // Limits of a page of changes.
 const (
-	changesListed = 200       // count of named files
-	changesShown  = 25        // count of files whose lines are shown
-	changesMany   = 100       // above this count of files, changesOfMany applies
-	changesOfMany = 5         // count of files whose lines are shown if there are many files
-	changesLines  = 4000      // count of lines of all files together
+	changesListed = 200       // number of named files
+	changesShown  = 25        // number of files whose lines are shown
+	changesMany   = 100       // above this number of files, changesOfMany applies
+	changesOfMany = 5         // number of files whose lines are shown if there are many files
+	changesLines  = 4000      // number of lines of all files together
 	changesBytes  = 512 << 10 // in bytes; a larger file is only named
 )
 
@@ -31,7 +31,7 @@ type changesPage struct {
 	Path   string // the path of the comparison; "" for everything
 
 	Files          []changeOfFile
-	More           int // count of files that are not named
+	More           int // number of files that are not named
 	Count          int
 	Unshown        bool // the lines of some files are not shown
 	Added, Removed int

@@ -92,7 +92,7 @@ type commitRow struct {
 	Client           string // the client that made it for them; empty for a person
 	Time             time.Time
 	Twin             bool // another commit of the list was made in the same minute
-	Files            int  // count of changed files, in the history of the whole space; 0 if unknown
+	Files            int  // number of changed files, in the history of the whole space; 0 if unknown
 	// These fields are set in the history of a path.
 	Version string // the address of the path at this commit; "" if it did not exist
 	Back    bool   // the visitor may restore the version, because it differs from the current one

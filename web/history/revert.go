@@ -10,14 +10,14 @@ import (
 	"satchel/web"
 )
 
-// maxUndone is the maximum count of changes that one request undoes, so that a person can
+// maxUndone is the maximum number of changes that one request undoes, so that a person can
 // review all of them first.
 const maxUndone = 200
 
-// undoListed is the maximum count of changes on one page of a client's changes.
+// undoListed is the maximum number of changes on one page of a client's changes.
 const undoListed = 100
 
-// maxMovesTold is the maximum count of files for which the page looks for a move.
+// maxMovesTold is the maximum number of files for which the page looks for a move.
 const maxMovesTold = 20
 
 // keptFile is a file that an undo leaves unchanged. History is the address of its history. Gone
@@ -63,7 +63,7 @@ type revertPage struct {
 	From    string // the value of Since in the request
 	After   string // the last commit of this page, if there may be more
 	Older   string // the address of the next page
-	Skipped int    // count of changes that are undone already and not listed
+	Skipped int    // number of changes that are undone already and not listed
 	// These fields describe the result.
 	Done    bool
 	Changed bool

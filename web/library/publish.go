@@ -17,7 +17,7 @@ import (
 // Limits of the page that publishes a source.
 const (
 	previewFiles  = 40
-	previewShown  = 10   // count of names of files with secrets
+	previewShown  = 10   // number of names of files with secrets
 	maxReaderText = 8000 // in characters
 )
 

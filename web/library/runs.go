@@ -25,7 +25,7 @@ type runPage struct {
 	Run    runRow
 	Files  []runFile
 	Count  int
-	More   int // count of files that are not listed
+	More   int // number of files that are not listed
 }
 
 type runFile struct {

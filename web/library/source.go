@@ -46,7 +46,7 @@ type runRow struct {
 	Short   string   // of the version
 	Diff    string   // address of the changes; "" if there are none
 	Names   []string // of the first changed files, if people upload them
-	More    int      // count of the others
+	More    int      // number of the others
 }
 
 // managedPages adds the pages of sources that follow an upstream.

@@ -19,7 +19,7 @@ const asksShown = 5
 type ask struct {
 	ID, Title, Text string
 	Facts           []askedFact
-	More            int    // count of facts that are not listed
+	More            int    // number of facts that are not listed
 	MoreURL         string // shows them; "" if no page does
 }
 

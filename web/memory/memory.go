@@ -95,7 +95,7 @@ type memoryPage struct {
 	ExpiredAbove  bool // the asks list expired facts
 	CurrentURL    string
 	Asks          []ask // what to look at; only on the first page of all facts
-	Asking        int   // count of facts to look at, with those that Asks leaves out
+	Asking        int   // number of facts to look at, with those that Asks leaves out
 	Damaged       []knownFact
 	MoreDamaged   int
 	Left          int

@@ -18,8 +18,8 @@ const (
 	MarkEnd          = "▲▲▲ Until here. Keep what is right and take the three marks out. ▲▲▲"
 )
 
-// maxLines is the maximum count of lines that git merges, without the common first and last
-// lines. The work grows faster than the count of lines. This many take some tenths of a
+// maxLines is the maximum number of lines that git merges, without the common first and last
+// lines. The work grows faster than the number of lines. This many take some tenths of a
 // second at worst.
 const maxLines = 50_000
 

@@ -17,8 +17,8 @@ import (
 // Limits of the list of pending files.
 const (
 	pendingShown    = 20
-	pendingSecrets  = 5  // maximum count of secrets described for a file
-	maxFingerprints = 50 // maximum count of secrets to allow at once
+	pendingSecrets  = 5  // maximum number of secrets described for a file
+	maxFingerprints = 50 // maximum number of secrets to allow at once
 )
 
 // pendingList holds the visitor's pending files in a space: files that could not be committed.

@@ -13,11 +13,11 @@ import (
 // Limits of the findings in a space that gets a remote. A finding is a text that looks like
 // a secret.
 const (
-	// maxFoundSecrets is the maximum count of findings in one list.
+	// maxFoundSecrets is the maximum number of findings in one list.
 	maxFoundSecrets = 200
-	// firstFound is the count of findings above the part of the list that folds.
+	// firstFound is the number of findings above the part of the list that folds.
 	firstFound = 20
-	// maxAllowed is the maximum count of allowed findings in all rounds of a form. A flow
+	// maxAllowed is the maximum number of allowed findings in all rounds of a form. A flow
 	// (store.PutFlow) has no room for more.
 	maxAllowed = 3000
 	printBytes = 10 // size of a fingerprint
@@ -35,7 +35,7 @@ type foundBody struct {
 	Prints      string
 	Count       int
 	More        bool // another round follows
-	Dealt       int  // count of findings that were allowed in earlier rounds
+	Dealt       int  // number of findings that were allowed in earlier rounds
 	Full        bool // the findings exceed maxAllowed
 }
 

@@ -28,7 +28,7 @@ type Place struct {
 	// Find returns the path of the file or directory that a link to name means; see
 	// [Place.resolve]. If it is nil, links name paths as they are.
 	Find func(name string, rooted bool) (path string, dir, ok bool)
-	// Under is the count of heading levels of the page itself.
+	// Under is the number of heading levels of the page itself.
 	Under int
 }
 

@@ -66,10 +66,10 @@ type diffLine struct {
 }
 
 const (
-	reviewsShown  = 10        // count of files on a page with their differences
-	reviewsNamed  = 100       // count of files on a page by name
-	reviewLines   = 500       // count of lines of all differences of a page
-	aloneLines    = 1500      // count of lines of a difference on its own page
+	reviewsShown  = 10        // number of files on a page with their differences
+	reviewsNamed  = 100       // number of files on a page by name
+	reviewLines   = 500       // number of lines of all differences of a page
+	aloneLines    = 1500      // number of lines of a difference on its own page
 	reviewBytes   = 64 << 10  // size of all lines of a page
 	aloneBytes    = 512 << 10 // size of all lines on the page of one difference
 	decisionShown = 10
@@ -82,7 +82,7 @@ type reviewPage struct {
 	May     bool
 	Reviews []item
 	Others  []reviewLink // the next files, by name
-	More    int          // count of files that are not listed
+	More    int          // number of files that are not listed
 	Before  string       // the address of the previous page
 	Next    string       // the address of the next page
 	Behind  bool         // the search of the history is not complete

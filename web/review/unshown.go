@@ -21,7 +21,7 @@ type unshown struct {
 	Kind, Size string
 	Version    string // the beginning of the blob's id
 	Editable   bool   // a page can edit the text
-	Hidden     int    // count of invisible characters in a text
+	Hidden     int    // number of invisible characters in a text
 	Raw, Save  string // addresses of the unchanged bytes of this version
 	Page       string // the address of this version's page
 }

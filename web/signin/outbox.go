@@ -19,16 +19,16 @@ import (
 )
 
 const (
-	// maxOutbox is the maximum count of mails that wait. mailers is how many are sent at a
+	// maxOutbox is the maximum number of mails that wait. mailers is how many are sent at a
 	// time.
 	maxOutbox = 64
 	mailers   = 2
 	// mailPause is the minimum time between two mails with the same key. maxRecent is the
-	// maximum count of keys in that time.
+	// maximum number of keys in that time.
 	mailPause = time.Minute
 	maxRecent = 1000
 	// maxUsedLetters is how many letters about used links a person gets within mailPause.
-	// There is at most one for each link.
+	// Each link causes at most one.
 	maxUsedLetters = 5
 	// mailTimeout is the maximum time to send a mail.
 	mailTimeout = 30 * time.Second
@@ -41,8 +41,8 @@ type letter struct {
 	notice   *store.LinkNotice
 }
 
-// key returns a text that is equal for letters of which only one is sent within mailPause.
-// Such letters are links for one address, notices to one person about new links, or notices
+// key identifies letters that count as duplicates: the outbox accepts one letter for each key
+// within mailPause. Duplicates are links for one address, notices to one person about new links, or notices
 // about the use of one link.
 func (l letter) key() string {
 	switch {
@@ -119,7 +119,7 @@ func (o *outbox) put(l letter, now time.Time) putResult {
 	return queued
 }
 
-// close lets run return after it has sent all letters.
+// close refuses further letters. run returns when the queue is empty.
 func (o *outbox) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -177,7 +177,7 @@ func (s *pages) sendLinkTo(ctx context.Context, l letter) error {
 	}
 	secret, err := s.Accounts.CreateLink(ctx, store.Actor{User: u.ID, Via: "mail"}, u.ID, "mail", s.LinkLifetime)
 	if fault.CodeOf(err) == fault.Limited {
-		s.Logger.WarnContext(ctx, "a person has too many open mailed links and is sent no other", slog.String("user", u.Name))
+		s.Logger.WarnContext(ctx, "sign-in link not mailed: the person has too many open links", slog.String("user", u.Name))
 		return nil
 	}
 	if err != nil {

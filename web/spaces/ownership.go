@@ -22,14 +22,14 @@ type deletePage struct {
 	Next          string
 	Members       int            // count without the owner
 	Published     []string       // names of the first sources
-	MorePublished int            // count of sources that Published omits
-	Held          int            // count of files that were not saved
+	MorePublished int            // number of sources that Published omits
+	Held          int            // number of files that were not saved
 	HeldUnknown   bool           // it is unknown whether there are such files
 	Remote        web.RemoteView // URL is empty if there is none
 	Unknown       bool           // it is unknown whether everything was pushed
 }
 
-// publishedNamed is the maximum count of sources that the page of a deletion names.
+// publishedNamed is the maximum number of sources that the page of a deletion names.
 const publishedNamed = 5
 
 // mine returns those of the spaces that the visitor owns.
@@ -110,9 +110,9 @@ type givePage struct {
 	Only    bool // the visitor owns no other space
 	To      space.UserID
 	Members []store.Member // people who can become the owner
-	More    int            // count of members that Members omits
+	More    int            // number of members that Members omits
 	Remote  web.RemoteView
-	Shares  int // count of sources that are published from the space
+	Shares  int // number of sources that are published from the space
 }
 
 // askGive handles GET /spaces/{id}/give.

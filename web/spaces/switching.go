@@ -14,9 +14,9 @@ import (
 
 type spaceList struct {
 	Own, Shared []spaceItem
-	More        int  // count of spaces that are not shown
+	More        int  // number of spaces that are not shown
 	May         bool // the visitor can create another space
-	Full        int  // the maximum count of own spaces, if the visitor has that many
+	Full        int  // the maximum number of own spaces, if the visitor has that many
 	Name        string
 }
 

@@ -20,7 +20,7 @@ import (
 
 const (
 	perPage = 100
-	// maxErrorBody is the maximum count of bytes that are read from an error response.
+	// maxErrorBody is the maximum number of bytes that are read from an error response.
 	maxErrorBody = 64 << 10
 )
 

@@ -11,7 +11,7 @@ import (
 // bodies limits the memory for the bodies of events. Anybody can send a body, even slowly.
 // Only its signature proves the sender, and checking the signature requires the whole body.
 type bodies struct {
-	most  int   // maximum count of bodies at once
+	most  int   // maximum number of bodies at once
 	bytes int64 // maximum size of all bodies together
 
 	mu    sync.Mutex

@@ -52,7 +52,7 @@ type Options struct {
 	MaxFound int
 	// MaxWebhook is the maximum size of one webhook's body in bytes. The default is 1 MiB.
 	MaxWebhook int64
-	// MaxWebhooks is the maximum count of webhooks' bodies in memory. MaxWebhookBytes is
+	// MaxWebhooks is the maximum number of webhooks' bodies in memory. MaxWebhookBytes is
 	// the maximum of their total size. The default is 64 and 16 MiB. One address can use a
 	// quarter of each. A webhook that finds no room within WebhookTimeout is refused. The
 	// default of WebhookTimeout is 10 seconds, as long as GitHub waits. The caller limits
@@ -67,7 +67,7 @@ type Options struct {
 	// GitHub's. If not, wait is how long the sender must wait. If count is set, Limit
 	// counts r as such a webhook. If Limit is nil, there is no limit.
 	Limit func(r *http.Request, count bool) (wait time.Duration, ok bool)
-	// WebhookQueue is the maximum count of spaces that wait for a check because of
+	// WebhookQueue is the maximum number of spaces that wait for a check because of
 	// webhooks. The default is 1000. Further spaces wait for RecheckAll.
 	WebhookQueue int
 

@@ -176,10 +176,10 @@ func (c *Client) Recheck(ctx context.Context, id space.SpaceID) (auth.Repository
 	return was, nil
 }
 
-// maxLooks is the maximum count of repeated checks because of concurrent ones.
+// maxLooks is the maximum number of repeated checks because of concurrent ones.
 const maxLooks = 4
 
-// RecheckAll rechecks all connections one after the other until ctx ends. It continues
+// RecheckAll rechecks all connections one at a time until ctx ends. It continues
 // after a failure, unless GitHub asks to wait.
 func (c *Client) RecheckAll(ctx context.Context) error { return c.RecheckOlder(ctx, 0) }
 

@@ -21,8 +21,7 @@ import (
 	"satchel/internal/space"
 )
 
-// event holds the fields of an event's body that the server uses. They are never trusted:
-// they only cause requests to GitHub.
+// event holds the fields of an event's body that the server uses.
 type event struct {
 	Action       string     `json:"action"`
 	Ref          string     `json:"ref"` // of a push
@@ -44,8 +43,8 @@ type named struct {
 }
 
 // Webhook returns the handler for GitHub's events at PathWebhook. It accepts only signed
-// events, and each event once. An event is never trusted, and never connects anything. It
-// only causes checks of spaces that are already connected.
+// events, and each event once. An event is never trusted and never connects anything: it
+// causes checks and syncs, and each of them asks GitHub again.
 func (c *Client) Webhook() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
@@ -63,10 +62,10 @@ func (c *Client) Webhook() http.Handler {
 
 func (c *Client) webhook(w http.ResponseWriter, r *http.Request) (status int, text string) {
 	if r.Method != http.MethodPost {
-		return http.StatusMethodNotAllowed, "Events come by POST."
+		return http.StatusMethodNotAllowed, "Use POST."
 	}
 	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
-		return http.StatusUnsupportedMediaType, "Events come as application/json."
+		return http.StatusUnsupportedMediaType, "The Content-Type must be application/json."
 	}
 	// Do not read an unsigned body, because anybody can send one.
 	if !signatureForm().MatchString(r.Header.Get("X-Hub-Signature-256")) {
@@ -99,7 +98,7 @@ func (c *Client) webhook(w http.ResponseWriter, r *http.Request) (status int, te
 		return http.StatusOK, ""
 	}
 	if err := c.handle(r.Context(), r.Header.Get("X-GitHub-Event"), e); err != nil {
-		c.log.Error("act on a webhook; the next look at all connections does", "error", err)
+		c.log.Error("handle a webhook; the next check of all connections covers it", "error", err)
 	}
 	return http.StatusAccepted, ""
 }
@@ -119,10 +118,10 @@ func (c *Client) event(w http.ResponseWriter, r *http.Request, secret string) (e
 	leave, ok := c.bodies.enter(ctx, c.o.Address(r), size)
 	if !ok {
 		if n := c.crowded.count(c.o.Now()); n > 0 {
-			c.log.Warn("webhooks found no place, since too many came at once; the next look at all connections makes up for it", "since the last such line", n)
+			c.log.Warn("webhooks were refused because too many arrived at once; the next check of all connections covers them", "since the last such line", n)
 		}
 		w.Header().Set("Retry-After", "10")
-		return e, http.StatusServiceUnavailable, "Too many events come at once."
+		return e, http.StatusServiceUnavailable, "Too many events are arriving. Try again later."
 	}
 	defer leave()
 	body, err := readBody(r, size)
@@ -135,18 +134,18 @@ func (c *Client) event(w http.ResponseWriter, r *http.Request, secret string) (e
 		return e, status, text
 	case !signed(body, r.Header.Get("X-Hub-Signature-256"), secret):
 		if n := c.unsigned.count(c.o.Now()); n > 0 {
-			c.log.Warn("a webhook came without the right signature", "since the last such line", n, "delivery", github.Redact(r.Header.Get("X-GitHub-Delivery")))
+			c.log.Warn("a webhook had an invalid signature", "since the last such line", n, "delivery", github.Redact(r.Header.Get("X-GitHub-Delivery")))
 		}
 		status, text = c.unproven(w, r, http.StatusUnauthorized, "The event is not signed with this App's secret.")
 		return e, status, text
 	}
 	if json.Unmarshal(body, &e) != nil {
-		return e, http.StatusBadRequest, "The event is no JSON."
+		return e, http.StatusBadRequest, "The event is not valid JSON."
 	}
 	return e, 0, ""
 }
 
-// unproven counts a request that is not provably GitHub's. It returns the given answer, or
+// unproven counts a request that has not been proved to come from GitHub. It returns the given answer, or
 // status 429 if the sender has sent too many.
 func (c *Client) unproven(w http.ResponseWriter, r *http.Request, status int, text string) (int, string) {
 	if wait, ok := c.o.Limit(r, true); !ok {
@@ -157,7 +156,7 @@ func (c *Client) unproven(w http.ResponseWriter, r *http.Request, status int, te
 
 func tooMany(w http.ResponseWriter, wait time.Duration) (int, string) {
 	w.Header().Set("Retry-After", strconv.Itoa(max(1, int(wait.Seconds()+1))))
-	return http.StatusTooManyRequests, "Too many events came that are not signed rightly. Try again later."
+	return http.StatusTooManyRequests, "Too many events without a valid signature. Try again later."
 }
 
 // signatureForm matches the value of GitHub's signature header.
@@ -282,7 +281,7 @@ func (h *hints) taken(id space.SpaceID) {
 	delete(h.set, id)
 }
 
-// followHints checks one space after the other until ctx ends.
+// followHints checks the spaces that events name, one at a time, until ctx ends.
 func (c *Client) followHints(ctx context.Context) {
 	for {
 		select {
@@ -291,7 +290,7 @@ func (c *Client) followHints(ctx context.Context) {
 		case id := <-c.hints.todo:
 			c.hints.taken(id)
 			if _, err := c.Recheck(ctx, id); err != nil && fault.CodeOf(err) != fault.NotFound && ctx.Err() == nil {
-				c.log.Warn("a webhook's space could not be looked at; the next look at all does", "space", id, "error", err)
+				c.log.Warn("the space of a webhook could not be checked; the next check of all spaces retries it", "space", id, "error", err)
 			}
 		}
 	}

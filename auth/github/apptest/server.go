@@ -86,7 +86,7 @@ type Behaviour struct {
 	// Garble changes an answer of the API before it is validated.
 	Garble     func(path string, body map[string]any)
 	TokenError string // the error of the token endpoint
-	PerPage    int    // maximum count of entries on a page of a list
+	PerPage    int    // maximum number of entries on a page of a list
 	NoHooks    bool   // webhooks are recorded and not sent
 }
 

@@ -56,7 +56,7 @@ type Behaviour struct {
 	Refuse     string                 // the error of the authorization response
 	TokenError string                 // the error of the token response, with status 200
 	IgnoreOrg  bool                   // ignores the filter state=active
-	PerPage    int                    // maximum count of entries on a page
+	PerPage    int                    // maximum number of entries on a page
 }
 
 // Server is a running simulation of GitHub. It is safe for concurrent use.
@@ -140,7 +140,7 @@ func (s *Server) SignIn(p Person) { s.mu.Lock(); s.person = p; s.mu.Unlock() }
 // Behave sets the behaviour of the server from now on.
 func (s *Server) Behave(b Behaviour) { s.mu.Lock(); s.behaviour = b; s.mu.Unlock() }
 
-// Requests returns the count of requests to a path such as "/user".
+// Requests returns the number of requests to a path such as "/user".
 func (s *Server) Requests(path string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

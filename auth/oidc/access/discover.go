@@ -17,7 +17,7 @@ import (
 // their certificates have about 20 KiB.
 const maxDocument = 512 << 10
 
-// maxRedirects is the maximum count of redirects, all on the same host.
+// maxRedirects is the maximum number of redirects, all on the same host.
 const maxRedirects = 3
 
 // errUnreachable reports that the issuer's host did not answer.

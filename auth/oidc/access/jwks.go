@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// maxKeys is the maximum count of keys in a set. Most issuers publish two to ten, and
+	// maxKeys is the maximum number of keys in a set. Most issuers publish two to ten, and
 	// Entra about twenty.
 	maxKeys = 100
 	// RSA keys below the minimum can be broken (NIST SP 800-131A). Above the maximum,

@@ -16,7 +16,7 @@ import (
 const (
 	// The shortest and longest wait between attempts while the issuer is unreachable.
 	firstRetry, lastRetry = time.Second, 30 * time.Second
-	// maxWaiting is the maximum count of callers that wait for an attempt at a time. Others
+	// maxWaiting is the maximum number of callers that wait for an attempt at a time. Others
 	// get an error at once.
 	maxWaiting = 256
 )

@@ -129,7 +129,7 @@ func (s *Server) Behave(b Behaviour) { s.mu.Lock(); s.behaviour = b; s.mu.Unlock
 // Rotate replaces the keys. Tokens that the old keys signed are no longer valid.
 func (s *Server) Rotate() { k := newKeys(); s.mu.Lock(); s.keys = k; s.mu.Unlock() }
 
-// Requests returns the count of requests to a path such as "/jwks".
+// Requests returns the number of requests to a path such as "/jwks".
 func (s *Server) Requests(path string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

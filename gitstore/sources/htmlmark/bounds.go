@@ -23,7 +23,7 @@ const (
 	maxCells = 50_000
 	// maxSpan bounds colspan and rowspan of a cell.
 	maxSpan = 64
-	// maxBrackets bounds the escaping of text: the count of brackets times the bytes of the
+	// maxBrackets bounds the escaping of text: the number of brackets times the bytes of the
 	// text. For each bracket, the converter searches the closing bracket.
 	maxBrackets = 500_000_000
 )

@@ -229,7 +229,7 @@ const (
 	previewTitles = 10
 )
 
-// Preview returns what a source with a setting would contain. It fetches a limited count of files, and
+// Preview returns what a source with a setting would contain. It fetches a limited number of files, and
 // keeps none of them. progress reports the files.
 func (m *Manager) Preview(ctx context.Context, s Setting, progress func(space.SyncProgress)) (space.SyncPreview, error) {
 	s, err := Resolve(s)

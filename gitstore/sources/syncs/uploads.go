@@ -99,7 +99,7 @@ func (u *Upload) add(f space.UploadedFile) {
 	u.note(f.Name, len(u.Received), u.total)
 }
 
-// Pages returns the count of pages.
+// Pages returns the number of pages.
 func (u *Upload) Pages() int { return len(u.files) }
 
 // Discard removes the pages that no source has taken.

@@ -71,7 +71,7 @@ type File struct {
 
 // Sink receives the files of a sync. The sync removes files that it does not receive.
 type Sink interface {
-	// Expect sets the count of files that will follow, for progress. It may be called again.
+	// Expect sets the number of files that will follow, for progress. It may be called again.
 	Expect(files int)
 	// Progress sets how many of these are fetched, for a kind that gives its files to the sink at the
 	// end.

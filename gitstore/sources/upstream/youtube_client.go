@@ -17,14 +17,15 @@ import (
 )
 
 const (
-	// maxYouTubePage is more than the pages of videos and lists have, which are some 2 MB.
+	// maxYouTubePage limits the size of a page. Video and playlist pages have about 2 MB.
 	maxYouTubePage = 16 << 20
-	// youTubePause is the time between two requests. YouTube limits addresses that are faster.
+	// youTubePause is the time between two requests. YouTube throttles clients that
+	// send requests faster.
 	youTubePause = time.Second
-	// webVersionYouTube is the version of YouTube's web page for requests, if a page does not name it.
+	// webVersionYouTube is the version of the web client to send if a page does not state one.
 	webVersionYouTube = "2.20250101.00.00"
-	// androidVersion is the version of YouTube's app for Android. The captions of its player need
-	// no token of a browser.
+	// androidVersion is the version of YouTube's app for Android. Its player returns captions
+	// without a browser token.
 	androidVersion = "20.10.38"
 	maxListPages   = 100
 )
@@ -54,11 +55,11 @@ func failed(format string, args ...any) error {
 	return &videoError{reason: Failed, cause: fmt.Sprintf(format, args...)}
 }
 
-// request requests an address of YouTube, with a body as JSON if there is one.
+// request fetches an address of YouTube. It sends body as JSON if body is not nil.
 func (c *youTubeClient) request(ctx context.Context, address string, body any) ([]byte, error) {
 	u, err := c.base.Parse(address)
 	if err != nil || u.Host != c.base.Host {
-		return nil, failed("YouTube names the address %q", address)
+		return nil, failed("YouTube links to %q, which is on another host", address)
 	}
 	var last error
 	redirects := 0
@@ -78,7 +79,7 @@ func (c *youTubeClient) request(ctx context.Context, address string, body any) (
 		case a.status >= 300 && a.status < 400:
 			to, err := u.Parse(a.header.Get("Location"))
 			if err != nil || to.Host != u.Host || redirects == maxRedirects {
-				return nil, &videoError{reason: Blocked, all: true, cause: "YouTube sends this server to " + a.header.Get("Location")}
+				return nil, &videoError{reason: Blocked, all: true, cause: "YouTube redirects this server to " + a.header.Get("Location")}
 			}
 			u = to
 			redirects++
@@ -100,11 +101,11 @@ func (c *youTubeClient) request(ctx context.Context, address string, body any) (
 	return nil, last
 }
 
-// refusal returns an error for a page that asks a person to consent, or to prove to be one.
+// refusal returns an error if the page is a consent form or a CAPTCHA.
 func refusal(page []byte) error {
 	for _, mark := range []string{`action="https://consent.youtube.com/`, `class="g-recaptcha"`} {
 		if bytes.Contains(page, []byte(mark)) {
-			return &videoError{reason: Blocked, all: true, cause: "YouTube answers with a form"}
+			return &videoError{reason: Blocked, all: true, cause: "YouTube shows a consent form or a CAPTCHA"}
 		}
 	}
 	return nil
@@ -130,7 +131,7 @@ func (c *youTubeClient) once(ctx context.Context, u *url.URL, body any) (*answer
 	}
 	req.Header.Set("User-Agent", webAgent)
 	req.Header.Set("Accept-Language", "en")
-	// The answer to YouTube's question about cookies: only those that are necessary.
+	// Accept only necessary cookies.
 	req.Header.Set("Cookie", "SOCS=CAI")
 	res, err := c.http.Do(req)
 	if err != nil {
@@ -167,8 +168,8 @@ var (
 	versionOf = regexp.MustCompile(`"INNERTUBE_CLIENT_VERSION":"([0-9.]+)"`)
 )
 
-// list returns the videos of the source. whole is false if there can be more, because only the feed
-// with the newest could be read.
+// list returns the videos of the source. whole is false if only the feed of the newest
+// videos could be read.
 func (y *youTube) list(ctx context.Context, c *youTubeClient) (videos []video, whole bool, err error) {
 	channel, playlist := y.ChannelID, y.Playlist
 	if y.Handle != "" {
@@ -198,7 +199,8 @@ func (y *youTube) list(ctx context.Context, c *youTubeClient) (videos []video, w
 	return nil, false, err
 }
 
-// playlist reads the page of a playlist, which has 100 videos, and asks for more as the page does.
+// playlist reads the page of a playlist, which has 100 videos, and loads the rest with continuation
+// requests.
 func (y *youTube) playlist(ctx context.Context, c *youTubeClient, id string) ([]video, error) {
 	page, err := c.request(ctx, "/playlist?hl=en&list="+url.QueryEscape(id), nil)
 	if err != nil {
@@ -241,7 +243,7 @@ func (y *youTube) playlist(ctx context.Context, c *youTubeClient, id string) ([]
 	return videos[:min(len(videos), y.MaxVideos)], nil
 }
 
-// appendVideos adds the videos in a part of a page. YouTube has two forms of them.
+// appendVideos adds the videos in a part of a page. YouTube uses two formats for a video.
 func appendVideos(videos []video, seen map[string]bool, data *tree) []video {
 	add := func(v video) {
 		if isID(v.id, 11, 11) && !seen[v.id] {

@@ -48,7 +48,7 @@ func Reap(runDir string, timeout time.Duration) (int, error) {
 }
 
 // ReapUnowned removes the processes, cgroups and files of sandboxes under runDir that
-// owned does not claim, and returns the count of these sandboxes. It removes a bundle
+// owned does not claim, and returns the number of these sandboxes. It removes a bundle
 // last, because the bundle leads to the rest.
 func ReapUnowned(runDir string, timeout time.Duration, owned func(id string) bool) (int, error) {
 	ids := map[string]bool{}

@@ -1,4 +1,4 @@
-// Package programstest builds the programs of sandboxes for tests: call Build.
+// Package programstest builds the sandbox programs for tests: call Build.
 package programstest
 
 import (
@@ -49,7 +49,7 @@ var Build = sync.OnceValues(func() (programs.Programs, error) {
 	build := exec.Command(filepath.Join(root, "scripts", "programs"))
 	build.Env = append(os.Environ(), "GOFLAGS=", "GOARCH=") // not those of the race detector
 	if out, err := build.CombinedOutput(); err != nil {
-		return programs.Programs{}, fmt.Errorf("building the programs of sandboxes: %w\n%s", err, out)
+		return programs.Programs{}, fmt.Errorf("building the sandbox programs: %w\n%s", err, out)
 	}
 	return programs.In(filepath.Join(root, "bin", "sandbox")), nil
 })

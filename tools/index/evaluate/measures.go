@@ -58,7 +58,7 @@ func NDCG(ranking []string, g Grades, depth int) float64 {
 func discounted(grade float64, i int) float64 { return max(0, grade) / math.Log2(float64(i)+2) }
 
 // AveragePrecision returns the sum of the precisions at the ranks of the relevant documents in
-// a ranking, divided by the count of all relevant documents, whether or not the ranking
+// a ranking, divided by the number of all relevant documents, whether or not the ranking
 // contains them.
 func AveragePrecision(ranking []string, g Grades) float64 {
 	all := g.relevant()

@@ -58,7 +58,7 @@ type Built struct {
 }
 
 // Build indexes documents in a new temporary directory. It uses the options of an index
-// except the directory. It calls progress with the count of documents read so far, unless
+// except the directory. It calls progress with the number of documents read so far, unless
 // progress is nil. Close removes the directory; if Build fails, Build removes it.
 func Build(ctx context.Context, o index.Options, docs []Document, progress func(done int)) (*Built, error) {
 	return build(ctx, o, []index.Collection{{ID: collectionID, Label: "space"}}, [][]Document{docs}, progress)
@@ -137,7 +137,7 @@ func (b *Built) Close() error {
 const patience = time.Second / 2
 
 // Wait returns when all passages have their vectors, if the options contain an embedder. It
-// calls progress with the count of passages that have one.
+// calls progress with the number of passages that have one.
 func (b *Built) Wait(ctx context.Context, progress func(done, total int)) error {
 	for {
 		some, cancel := context.WithTimeout(ctx, patience)

@@ -31,7 +31,7 @@ type Document struct {
 
 // ChunkTerms holds the terms of one chunk.
 type ChunkTerms struct {
-	Length [FieldCount]int64 // count of words in each field
+	Length [FieldCount]int64 // number of words in each field
 	Tokens Tokens
 	Terms  []termCount   // each once
 	Known  *VocabularyID // the vocabulary of the terms' ids

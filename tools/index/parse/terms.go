@@ -17,7 +17,7 @@ func TermHash(term string) uint32 {
 }
 
 // Tokens holds the words of a chunk in order, for phrases and proximity. For each field, it
-// contains the count of words as a varint and then the TermHash of each word in three bytes. A
+// contains the number of words as a varint and then the TermHash of each word in three bytes. A
 // 0 separates headings and names. In about one of 10⁵ chunks, two words have the same hash.
 type Tokens []byte
 

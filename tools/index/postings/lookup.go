@@ -68,7 +68,7 @@ func (s *Snapshot) Occurrences(ctx context.Context, t string) (int64, error) {
 	return e.occurs, nil
 }
 
-// EachTerm calls yield with every term that begins with prefix, in order, and with the count of
+// EachTerm calls yield with every term that begins with prefix, in order, and with the number of
 // chunks that contain the term. It stops when yield returns false.
 func (s *Snapshot) EachTerm(ctx context.Context, prefix string, yield func(term string, df int64) bool) error {
 	read := s.readRow(ctx)

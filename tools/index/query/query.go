@@ -102,7 +102,7 @@ type queryParser struct {
 	rest    string
 	now     time.Time
 	command bool
-	values  int // the count of qualifiers so far
+	values  int // the number of qualifiers so far
 	phrases int
 }
 

@@ -15,10 +15,10 @@ type lexicon struct {
 	ranker  *Ranker
 	sources []*Source
 	queryLanguage
-	// behind means that the databases may lack pages, so a missing word may still be on a
+	// behind means that the databases may lack pages, so a word that they lack may still be on a
 	// page.
 	behind bool
-	// Respelled are the words that were searched for instead of words that no page has.
+	// Respelled lists the corrections that the search used for words that no page has.
 	Respelled []Respelling
 }
 
@@ -40,14 +40,15 @@ type form struct {
 	weight float64
 }
 
-// ownStemWeight is the weight of a stem in the page's own language, compared with the
-// word's term.
+// ownStemWeight is the weight of a stem in the page's own language. The word itself gets the
+// rest.
 const ownStemWeight = 0.5
 
-// forms returns the terms under which one word of a query is looked up: its term, its stems
-// in the query's language, and for one character of a script without spaces the pairs that
-// begin with it. missing reports that no page has the word in any form. The terms then
-// include likely corrections.
+// forms returns the terms under which one word of a query is looked up: its term and its stems in
+// the query's language. If the word is a single character of a script without spaces, the terms
+// include the pairs that begin with the character. missing reports that no page has a word of a
+// script with spaces in any form. The terms then include likely corrections, unless the word is a
+// stop word or the databases are behind.
 func (l *lexicon) forms(ctx context.Context, raw string, w parse.Word) (all []form, missing bool, err error) {
 	known, err := l.known(ctx, w.Term)
 	if err != nil {
@@ -60,7 +61,8 @@ func (l *lexicon) forms(ctx context.Context, raw string, w parse.Word) (all []fo
 			return nil, false, err
 		}
 		if n > 0 && known == 0 && s == parse.OwnTerm("de", transliterated("de", raw)) {
-			// Its stem has no umlaut either: cloudflär would be found as Cloudflare.
+			// The stem of cloudflär is that of Cloudflare. Use it only if pages spell the word
+			// with an umlaut.
 			if ok, err := l.umlauted(ctx, s); err != nil {
 				return nil, false, err
 			} else if !ok {
@@ -68,7 +70,7 @@ func (l *lexicon) forms(ctx context.Context, raw string, w parse.Word) (all []fo
 			}
 		}
 		// In a query of unknown language, a word belongs to a language if its forms there
-		// are more frequent than the word itself on all pages.
+		// are at least as frequent as the word itself on all pages.
 		if n > 0 && (l.reader() != "" || n >= known) {
 			all[0].weight = 1 - ownStemWeight
 			all = append(all, form{s, ownStemWeight})
@@ -79,7 +81,7 @@ func (l *lexicon) forms(ctx context.Context, raw string, w parse.Word) (all []fo
 		return nil, false, err
 	}
 	for _, p := range pairs {
-		all = append(all, form{p, 1 / float64(len(pairs))}) // a particle must not outweigh words
+		all = append(all, form{p, 1 / float64(len(pairs))}) // the pairs together weigh as much as one word
 	}
 	if known > 0 || len(all) > 1 {
 		return all, false, nil
@@ -120,7 +122,7 @@ func (l *lexicon) forms(ctx context.Context, raw string, w parse.Word) (all []fo
 	return all, true, nil
 }
 
-// umlauted reports whether pages write a German term with an umlaut, judged by a few
+// umlauted reports whether pages write a German term with an umlaut. It reads at most maxPassages
 // passages.
 func (l *lexicon) umlauted(ctx context.Context, term string) (found bool, err error) {
 	a := l.ranker.Analyzer()
@@ -151,7 +153,7 @@ func (l *lexicon) umlauted(ctx context.Context, term string) (found bool, err er
 	return false, nil
 }
 
-// RespelledWords returns the words that were searched for instead of others.
+// RespelledWords returns at most maxSuggestions corrected words.
 func (l *lexicon) RespelledWords() (words []string) {
 	for _, r := range l.Respelled {
 		if !slices.Contains(words, r.Word) && len(words) < maxSuggestions {

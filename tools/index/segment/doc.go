@@ -3,25 +3,25 @@
 //
 // A segment never changes. A build writes one segment, or several if one does not fit into
 // memory. Each update writes another small segment, and [Merge] combines neighbours into one.
-// A segment consists of rows, which its user stores by number, and of a head, which is in
+// A segment consists of rows, which the caller stores by number, and of a head, which is in
 // memory while the segment is used:
 //
 //   - pages hold lists of postings. Short lists share a page; a long list has a
 //     row of its own;
 //   - blocks hold the dictionary: terms in order, each without the prefix that it shares
 //     with the previous term, with its frequencies and the place of its list;
-//   - the head names the first term of each block, and the document, the part, the mark of
-//     conversations and the field lengths of each chunk.
+//   - the head holds the first term of each block and, for each chunk, its document, its part,
+//     whether it is from a conversation, and its field lengths.
 //
 // So a lookup of a term reads two rows: the block and the page of the term. Every row and the
 // head end in a checksum, so damage on disk causes an error ([ErrDamaged]) and never a wrong
 // answer.
 //
 // Chunks are numbered from 0 within their segment. A deleted chunk stays in its segment until
-// the segment is merged. The segment of the update that deleted the chunk lowers the
-// frequencies of the chunk's terms. So the sum of a term's DF over all segments is always the
-// count of live chunks that contain the term. The sum of Occurs is how often their bodies
-// contain the term.
+// the segment is merged. The update that deletes a chunk writes a segment with negative
+// frequencies for the chunk's terms. So the sum of a term's [Entry.DF] over all segments is always
+// the number of live chunks that contain the term. The sum of [Entry.Occurs] is how often their
+// bodies contain the term.
 package segment
 
 import (
@@ -32,13 +32,13 @@ import (
 	"math"
 )
 
-// Fields is the count of fields of a chunk.
+// Fields is the number of fields of a chunk.
 const Fields = 3
 
-// MaxTerm is the length of the longest term, in bytes. Longer terms are left out.
+// MaxTerm is the length of the longest term, in bytes. The index has no longer terms.
 const MaxTerm = 255
 
-// Counts is how often a term is in each field of a chunk, up to the largest value that fits.
+// Counts holds how often a term is in each field of a chunk. Values saturate at 65535.
 type Counts [Fields]uint16
 
 // Chunk is the part of a chunk that is in the head.
@@ -46,7 +46,7 @@ type Chunk struct {
 	Doc    uint32
 	Part   uint16         // its number within the document
 	Talk   bool           // the document is a conversation
-	Length [Fields]uint16 // count of words in each field
+	Length [Fields]uint16 // number of words in each field
 }
 
 // ErrDamaged is returned, wrapped, for bytes that this package did not write.
@@ -54,8 +54,8 @@ var ErrDamaged = errors.New("segment is damaged")
 
 func damaged(what string) error { return fmt.Errorf("%w: %s", ErrDamaged, what) }
 
-// The sizes of rows. A row of at most pageSize bytes with its checksum and
-// SQLite's own header fits into one page of a database.
+// The sizes of rows. A row of pageSize bytes, plus its checksum and SQLite's header, fits into one
+// database page.
 const (
 	pageSize  = 3900
 	blockSize = 3900
@@ -65,7 +65,7 @@ const (
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Seal appends the checksum that [Unseal] checks. The checksum covers the row and the number
-// under which the row is stored, so that a row under a wrong number is found too.
+// under which the row is stored, so that a row under a wrong number is detected.
 func Seal(row []byte, number int64) []byte {
 	return binary.LittleEndian.AppendUint32(row, checksum(row, number))
 }
@@ -84,8 +84,8 @@ func Unseal(row []byte, number int64) ([]byte, error) {
 	return row[:n], nil
 }
 
-// A posting is a varint of gap<<2|code, where gap is the distance to the chunk
-// before (from -1), and the data that the code requires:
+// A posting is a varint of gap<<2|code and the data that the code requires. gap is the chunk's number
+// minus the previous one; the first chunk counts from -1.
 const (
 	bodyOnce  = iota // once in the last field
 	bodyTwice        // twice in the last field
@@ -93,6 +93,7 @@ const (
 	anyCounts        // a varint for each field
 )
 
+// body is the last field of a chunk.
 const body = Fields - 1
 
 // Posting is one chunk that contains a term.
@@ -126,7 +127,7 @@ func appendPosting(b []byte, gap uint32, n Counts) []byte {
 type List struct {
 	data   []byte
 	last   int64
-	chunks int64 // the count of chunks in the segment
+	chunks int64 // the number of chunks in the segment
 	err    error
 }
 
@@ -185,7 +186,7 @@ func (l *List) Fill(buf []Posting) int {
 	return n
 }
 
-// count reads a varint, which mostly is one byte.
+// count reads a varint, which is usually one byte.
 func count(data []byte, at int) (n uint16, next int, ok bool) {
 	if at < len(data) && data[at] < 0x80 {
 		return uint16(data[at]), at + 1, true

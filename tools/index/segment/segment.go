@@ -79,7 +79,7 @@ func (s *Segment) Find(doc uint32) (chunk, n int) {
 type Entry struct {
 	// Count is how many chunks of the segment contain the term, including deleted chunks.
 	// DF is what the segment adds to the term's document frequency. Occurs is what it adds
-	// to the count of the term's occurrences in bodies.
+	// to the number of the term's occurrences in bodies.
 	Count  uint32
 	DF     int64
 	Occurs int64

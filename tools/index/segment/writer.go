@@ -91,7 +91,7 @@ func (w *Writer) Empty() bool { return len(w.chunks) == 0 && len(w.lists) == 0 }
 
 // Write passes the rows of the segment to put, in order. put must store them under
 // consecutive numbers, beginning with first, and may keep the slices. Write returns the head
-// and the count of rows. The writer is empty afterwards.
+// and the number of rows. The writer is empty afterwards.
 func (w *Writer) Write(first int64, put func(row []byte) error) (head []byte, rows int64, err error) {
 	order := make([]uint32, len(w.terms))
 	for i := range order {
@@ -155,7 +155,7 @@ func (e *emitter) add(term string, n Entry, data []byte) error {
 	e.block = append(e.block, byte(shared), byte(len(term)-shared))
 	e.block = append(e.block, term[shared:]...)
 	e.prev = term
-	other := uint64(0) // DF is not the count of postings
+	other := uint64(0) // DF is not the number of postings
 	if n.DF != int64(n.Count) {
 		other = 1
 	}

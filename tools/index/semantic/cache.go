@@ -119,7 +119,7 @@ func (c *cache) has(ctx context.Context, model int64, h textHash) (bool, error) 
 	return err == nil, err
 }
 
-// put adds vectors in one transaction. day is the count of days that trim uses.
+// put adds vectors in one transaction. day is the number of days that trim uses.
 func (c *cache) put(ctx context.Context, model int64, hashes []textHash, rows []row, day int64) error {
 	tx, err := c.db.BeginTx(ctx, nil)
 	if err != nil {

@@ -189,7 +189,7 @@ type Status struct {
 	// Running reports that chunks are being embedded. Done of Total are embedded.
 	Running     bool
 	Done, Total int
-	// Refused is the count of chunks whose text the model refused.
+	// Refused is the number of chunks whose text the model refused.
 	Refused int
 	// Err is the error of the last run; nil if it succeeded.
 	Err error

@@ -10,7 +10,7 @@ const (
 	cursor
 	vsCode
 	tools
-	clients // the count of clients
+	clients // the number of clients
 )
 
 func allClients() (all []client) {

@@ -156,7 +156,7 @@ func (s source) git(ctx context.Context, args ...string) *exec.Cmd {
 }
 
 // offline keeps a command that only reads a repository from fetching what is
-// missing there, also where git is too old for GIT_NO_LAZY_FETCH: a repository's
+// missing there, even where git is too old for GIT_NO_LAZY_FETCH: a repository's
 // own configuration names the program for that (remote.<name>.uploadpack of a
 // partial clone), and it may be anyone's.
 func (s source) offline(cmd *exec.Cmd) *exec.Cmd {

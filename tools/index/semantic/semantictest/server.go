@@ -82,7 +82,7 @@ func (s *Server) set(f func()) {
 	f()
 }
 
-// Requests returns the count of requests.
+// Requests returns the number of requests.
 func (s *Server) Requests() int { s.mu.Lock(); defer s.mu.Unlock(); return s.requests }
 
 // Texts returns all texts that were embedded, including prefixes.
