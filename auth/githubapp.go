@@ -73,7 +73,7 @@ const (
 // Trouble returns what is wrong with a connection and what to do about it, for all pages,
 // commands and logs. Both are empty if the connection works.
 func (l RepositoryLink) Trouble() (what, way string) {
-	const check = "then press “Check now” on the space's page of GitHub."
+	const check = "then press “Check now” in the settings of the space, under GitHub."
 	account, repository, login := cmp.Or(l.Account, "the account"), cmp.Or(l.FullName, "the repository"), cmp.Or(l.GitHubLogin, "the person who connected it")
 	switch l.State {
 	case LinkSuspended:
@@ -81,7 +81,7 @@ func (l RepositoryLink) Trouble() (what, way string) {
 			"An owner of " + account + " unsuspends it at GitHub, under Settings → Applications → Installed GitHub Apps (of an organisation: Settings → Third-party Access → GitHub Apps); " + check
 	case LinkRemoved:
 		return "The GitHub App can no longer reach " + repository + ": the App was uninstalled or lost its access, or the repository was deleted.",
-			"Install the App again, and choose the repository, on the space's page of GitHub."
+			"Install the App again, and choose the repository, in the settings of the space, under GitHub."
 	case LinkLost:
 		return "On GitHub, " + login + " can no longer push to " + repository + ", so nothing is pushed there.",
 			"Ask for the permission again there, and " + check + " Or connect a repository to which you may push."

@@ -123,7 +123,7 @@ func TestAPageIsNotTickedByACallBeforeIt(t *testing.T) {
 		}
 		h.pass(time.Millisecond)
 		since := strconv.FormatInt(h.clock().UnixMilli(), 10)
-		if a := b.get("/connect/claude-code?since=" + since); strings.Contains(a.body, "It works.") || !strings.Contains(a.body, "Nothing has arrived") {
+		if a := b.get("/connect/claude-code?since=" + since); strings.Contains(a.body, "It works.") || !strings.Contains(a.body, "No client has connected") {
 			t.Errorf("written: %t: it is ticked by a call before", written)
 		}
 	}

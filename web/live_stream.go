@@ -138,7 +138,7 @@ func newEventStream(w http.ResponseWriter) *eventStream {
 
 func tooManyStreams(v *Visit) error {
 	v.W.Header().Set("Retry-After", "60")
-	http.Error(v.W, "You have too many pages open that update by themselves. Reload this one to see what changed.", http.StatusServiceUnavailable)
+	http.Error(v.W, "You have too many pages open that update automatically. Reload this one to see what changed.", http.StatusServiceUnavailable)
 	return nil
 }
 

@@ -57,7 +57,7 @@ func (s *Site) SendTo(v *Visit, location string, asked bool) error {
 		return nil
 	}
 	return s.Page(v, http.StatusOK, "leave", Page{
-		Bare: true, Title: "Going back", Body: leaving{URL: template.URL(location), Host: hostOf(u), App: !IsWeb(u), Auto: asked}, //nolint:gosec // mayLeaveFor checked it
+		Bare: true, Title: "Return to the client", Body: leaving{URL: template.URL(location), Host: hostOf(u), App: !IsWeb(u), Auto: asked}, //nolint:gosec // mayLeaveFor checked it
 	})
 }
 
@@ -80,7 +80,7 @@ func (s *Site) OfferToSend(v *Visit, location string) error {
 		return err
 	}
 	return s.Page(v, http.StatusOK, "leave", Page{
-		Bare: true, Title: "Going back", Body: leaving{URL: template.URL(location), Host: hostOf(u), App: !IsWeb(u)}, //nolint:gosec // mayLeaveFor checked it
+		Bare: true, Title: "Return to the client", Body: leaving{URL: template.URL(location), Host: hostOf(u), App: !IsWeb(u)}, //nolint:gosec // mayLeaveFor checked it
 	})
 }
 

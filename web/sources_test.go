@@ -93,7 +93,7 @@ func TestThePageOfASource(t *testing.T) {
 	ada := f.as(f.ada).get(handbook)
 	checkPage(t, "the page", ada)
 	contains(t, "the page of an admin", ada.body,
-		`>Git repository<`, f.upstream.URL("docs"), run.Version, "Apache-2.0", "4 files", `href="`+handbook+`/runs/`+run.ID+`"`, "4 added", `href="`+handbook+`/change"`, `href="`+handbook+`/remove"`, `data-follow="`+handbook+`/events?key=`)
+		`>Git repository<`, f.upstream.URL("docs"), "Apache-2.0", "4 files", `href="`+handbook+`/runs/`+run.ID+`"`, "4 added", `href="`+handbook+`/change"`, `href="`+handbook+`/remove"`, `data-follow="`+handbook+`/events?key=`)
 	for _, act := range []string{"/sync", "/dry-run", "/schedule"} {
 		if !slices.Contains(formsOf(ada.body), handbook+act) {
 			t.Errorf("an admin lacks %s: %v", act, formsOf(ada.body))

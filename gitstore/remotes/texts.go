@@ -130,7 +130,7 @@ func wordsOf(p Problem, r space.Remote) words {
 	case transport.Stale, Restless:
 		return words{
 			detail: "The remote is being changed so often that no push got through.",
-			remedy: "Nothing is lost: the server tries again by itself.",
+			remedy: "Nothing is lost: the server tries again automatically.",
 		}
 	case NoToken:
 		return words{
@@ -149,11 +149,11 @@ func wordsOf(p Problem, r space.Remote) words {
 			remedy: "Ask the people who run this server to restore it from a backup.",
 		}
 	case transport.Unknown:
-		return words{remedy: "Nothing is lost: the server tries again by itself. If the problem stays, the server's log says why."}
+		return words{remedy: "Nothing is lost: the server tries again automatically. If the problem stays, the server's log says why."}
 	case Internal:
 		return words{
 			detail: "The sync failed in this server.",
-			remedy: "Nothing is lost: the server tries again by itself. If the problem stays, the server's log says why.",
+			remedy: "Nothing is lost: the server tries again automatically. If the problem stays, the server's log says why.",
 		}
 	}
 	return words{}

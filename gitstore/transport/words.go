@@ -55,7 +55,7 @@ func (e *Error) Public() string {
 	case RateLimited:
 		return fmt.Sprintf("%s has had too many requests and asks to wait.", host)
 	case Server:
-		return fmt.Sprintf("%s has an internal failure.", host)
+		return fmt.Sprintf("%s had an internal error.", host)
 	case Network:
 		return fmt.Sprintf("%s cannot be reached, or the connection broke.", host)
 	case DNS:
@@ -125,9 +125,9 @@ func (e *Error) Remedy() string {
 		}
 		return "Change what the rule asks for, or the rule at the remote; the server then tries the push again."
 	case RateLimited, Server, Busy:
-		return "Nothing is lost: the server tries again by itself."
+		return "Nothing is lost: the server tries again automatically."
 	case Network, DNS, Timeout:
-		return "Nothing is lost: the server tries again by itself; check the URL if the problem stays."
+		return "Nothing is lost: the server tries again automatically; check the URL if the problem stays."
 	case TLS:
 		return "Renew the server's certificate, or have the operator add its authority."
 	case BlockedAddress:

@@ -223,7 +223,7 @@ func (h *health) remotes(context.Context) service.HealthCheck {
 	if len(failing) > 0 {
 		c.State = service.HealthBad
 		c.Detail += " Failing pushes: " + strings.Join(failing, ", ") + "."
-		c.Remedy = "To see which spaces fail, run `satchel space status` on the server’s machine. Their owners see what to do in the settings of the space, on the tab Git remote. The server tries again by itself."
+		c.Remedy = "To see which spaces fail, run `satchel space status` on the server’s machine. Their owners see what to do in the settings of the space, on the tab Git remote. The server tries again automatically."
 	}
 	if st.OldestUnpushed > time.Hour {
 		c.Detail += fmt.Sprintf(" The oldest change that is not pushed is %s old.", st.OldestUnpushed.Round(time.Minute))
@@ -257,9 +257,9 @@ func (h *health) certificate(context.Context) service.HealthCheck {
 	st := h.s.secure.manager.Status()
 	switch left := st.NotAfter.Sub(h.now()); {
 	case st.NotAfter.IsZero():
-		return service.HealthCheck{Name: name, State: service.HealthBad, Detail: strings.TrimSpace(fmt.Sprintf("There is no certificate for %s yet. %s", st.Domain, st.LastError)), Remedy: "Let the domain point to this machine, and open port 443 or 80. The server tries again by itself."}
+		return service.HealthCheck{Name: name, State: service.HealthBad, Detail: strings.TrimSpace(fmt.Sprintf("There is no certificate for %s yet. %s", st.Domain, st.LastError)), Remedy: "Let the domain point to this machine, and open port 443 or 80. The server tries again automatically."}
 	case left < certificateNote:
-		return service.HealthCheck{Name: name, State: service.HealthBad, Detail: strings.TrimSpace(fmt.Sprintf("The certificate for %s expires on %s. %s", st.Domain, dayOf(st.NotAfter), st.LastError)), Remedy: "Check that the domain points to this machine and that port 443 or 80 is open. The server asks for a new certificate by itself."}
+		return service.HealthCheck{Name: name, State: service.HealthBad, Detail: strings.TrimSpace(fmt.Sprintf("The certificate for %s expires on %s. %s", st.Domain, dayOf(st.NotAfter), st.LastError)), Remedy: "Check that the domain points to this machine and that port 443 or 80 is open. The server asks for a new certificate automatically."}
 	}
 	return good(name, "The certificate for %s is valid until %s.", st.Domain, dayOf(st.NotAfter))
 }

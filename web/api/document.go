@@ -111,7 +111,7 @@ func failures() object {
 func (r route) fails(status int) bool {
 	switch status {
 	case http.StatusBadRequest:
-		return r.in != nil || r.ifMatch || r.query != nil
+		return r.in != nil || r.ifMatch || r.query != nil || r.optional != nil
 	case http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType:
 		return r.in != nil || r.media != ""
 	case http.StatusNotFound:
@@ -157,6 +157,9 @@ func (g *generator) operation(r route) object {
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.query)) {
 		params = append(params, object{"name": name, "in": "query", "required": true, "description": r.query[name], "schema": object{"type": "string"}})
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.optional)) {
+		params = append(params, object{"name": name, "in": "query", "description": r.optional[name], "schema": object{"type": "string"}})
 	}
 	if params != nil {
 		op["parameters"] = params

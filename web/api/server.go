@@ -83,7 +83,7 @@ type about struct {
 	ifMatch             bool   // the route reads the header If-Match
 	optionalBody        bool
 	media               string            // of a body that is not JSON
-	query               map[string]string // required parameters, with their descriptions
+	query, optional     map[string]string // required and optional parameters, with their descriptions
 }
 
 // on makes a route from a function on the types of the request and the answer.

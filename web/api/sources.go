@@ -166,7 +166,7 @@ type syncRequest struct {
 	session
 	Reset   bool   `json:"reset" doc:"Rebuilds the source in the library from its space, even if it is up to date. If the source follows an upstream, fetches every file again."`
 	Confirm bool   `json:"confirm" doc:"Lets the update of a source that follows an upstream remove most of its files."`
-	Push    *bool  `json:"push" doc:"Accepted without effect: the remote of a space is pushed by itself. The default is true."`
+	Push    *bool  `json:"push" doc:"Accepted without effect: the remote of a space is pushed automatically. The default is true."`
 	Filter  string `json:"sourceFilter" doc:"Updates only the source with this ID."`
 }
 

@@ -25,6 +25,9 @@ type exportPage struct {
 	Files, Undo string
 }
 
+// PageCount returns the number of pages that the import created or replaced.
+func (p exportPage) PageCount() int { return p.Done.Pages.Added + p.Done.Pages.Replaced }
+
 // importExport handles POST /spaces/{id}/bring/export. The form has the file and, as act,
 // import or preview.
 func (s *pages) importExport(v *web.Visit) error {

@@ -282,7 +282,7 @@ func (s *pages) unlinkRepository(v *web.Visit) error {
 func githubDone(b githubPage) map[string]string {
 	if b.Linked {
 		if b.Link.State != auth.LinkConnected {
-			return map[string]string{"checked": "The connection was checked just now."}
+			return nil // the page says what is wrong
 		}
 		return map[string]string{"checked": "The connection works. New changes at GitHub are being fetched."}
 	}

@@ -81,8 +81,12 @@ func (s *pages) showSource(v *web.Visit) error {
 		return err
 	}
 	p := s.pageOf(body)
+	added, started := "The source is added.", "" // the state says how the update ended
+	if body.Sync.Running != nil || body.Sync.Checked.IsZero() {
+		added, started = "The source is added. Its first update starts now.", "The update has started."
+	}
 	p.Done = web.DoneIn(v, map[string]string{
-		"added": "The source is added. Its first update starts now.", "changed": "Saved.", "started": "The update has started.", "canceled": "The update is canceled.",
+		"added": added, "changed": "Saved.", "started": started, "canceled": "The update is canceled.",
 		"created": "The source is added. Upload its first files.", "uploaded": "The files are uploaded.", "removed": "The file is removed.",
 		"paused": "Paused. The source is updated only on request.", "resumed": "Resumed. An update starts now.",
 	})

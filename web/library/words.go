@@ -66,7 +66,7 @@ func stateOfSource(s space.Source) stateView {
 func advice(s space.SyncState) string {
 	switch s {
 	case space.SyncFailed, space.SyncLimited:
-		return "Satchel tries again by itself. Until then, readers see the last complete version."
+		return "Satchel tries again automatically. Until then, readers see the last complete version."
 	case space.SyncGone:
 		return "Correct the address under Change, or remove the source. Meanwhile, readers see the last complete version."
 	case space.SyncRefused:

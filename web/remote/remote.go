@@ -57,6 +57,7 @@ type remotePage struct {
 	Found      *foundBody   // nil if nothing was found
 	Held       *pendingList // nil if there are no pending files
 	User       string       // the owner's name, for commands
+	Soon       bool         // the next attempt starts within a second
 	Said       string       // confirms what the visitor just did
 }
 
@@ -88,6 +89,7 @@ func (s *pages) remotePage(v *web.Visit, m service.View, form newRemote, kept ke
 		Form: form, Kept: kept, Said: remoteSaid(v.R.URL.Query().Get("done"), st), User: m.OwnerName,
 		Found: foundOf(m.ID, found, len(form.AllowSecrets)),
 	}
+	body.Soon = !st.NextTry.IsZero() && st.NextTry.Before(s.Now().Add(time.Second))
 	for _, r := range st.Locations {
 		it := refusedItem{RemoteLocation: r}
 		if r.Path != "" {

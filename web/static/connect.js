@@ -71,8 +71,10 @@
       const li = element('li');
       const name = element('strong');
       name.append(element('bdi', r.name || 'A client without a name'));
-      li.append(name, ' asked ', element('code', r.asked), ` and got ${r.status}`, r.why ? ': ' : '.');
-      if (r.why) li.append(element('bdi', r.why));
+      const hint = element('span');
+      hint.className = 'hint';
+      hint.append('(', element('code', r.asked), `, ${r.status})`);
+      li.append(name, ' ', r.why ? element('bdi', r.why) : 'was refused.', ' ', hint);
       return li;
     }));
   }

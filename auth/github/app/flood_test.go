@@ -58,7 +58,7 @@ func TestAttackWebhookFloodOfForged(t *testing.T) {
 			t.Fatal(status, err)
 		}
 	}
-	if n := strings.Count(w.log.String(), "without the right signature"); n != 1 {
+	if n := strings.Count(w.log.String(), "invalid signature"); n != 1 {
 		t.Errorf("%d lines in the log", n)
 	}
 }

@@ -770,7 +770,7 @@ export interface components {
         Sync: {
             /** @description Lets the update of a source that follows an upstream remove most of its files. */
             confirm?: boolean;
-            /** @description Accepted without effect: the remote of a space is pushed by itself. The default is true. */
+            /** @description Accepted without effect: the remote of a space is pushed automatically. The default is true. */
             push?: boolean;
             /** @description Rebuilds the source in the library from its space, even if it is up to date. If the source follows an upstream, fetches every file again. */
             reset?: boolean;
