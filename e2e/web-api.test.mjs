@@ -72,7 +72,7 @@ printf 'nobody else may know the word quixotic\\n' > knowledge/diary.md; ln -s .
     await ada.getByRole('button', { name: 'Preview', exact: true }).click();
     await ada.getByText('More settings').click();
     await ada.getByLabel('ID', { exact: true }).fill('handbook');
-    await ada.getByLabel('You, and the people named here').check();
+    await ada.getByLabel('Only you, and people whom you name').check();
     await ada.getByLabel('Their user names').fill('bob');
     await ada.getByRole('button', { name: 'Publish', exact: true }).click();
     await ada.getByText('for you and bob').waitFor();

@@ -171,7 +171,7 @@ for (const javaScriptEnabled of [true, false]) {
       await look(page, 'waiting');
 
       // He is impatient: nothing is there yet.
-      await press(page, /choose a repository/i);
+      await press(page, /check for the approval/i);
       await authorize(page);
       await here(page, `${space}/github/pick`);
       await look(page, 'pick-none');
@@ -191,7 +191,7 @@ for (const javaScriptEnabled of [true, false]) {
 
       await page.goto(`${space}/github`);
       await page.getByRole('heading', { level: 1, name: 'Waiting for approval at GitHub' }).waitFor();
-      await press(page, /choose a repository/i);
+      await press(page, /check for the approval/i);
       await authorize(page);
       await here(page, `${space}/github/pick`);
       await page.getByRole('radio', { name: 'acme/handbook' }).check();

@@ -99,7 +99,7 @@ ln -s ../diary.md knowledge/team/leak.md; ln -s deploy.md knowledge/team/release
     await ada.getByLabel('ID', { exact: true }).fill('team');
     await ada.getByLabel('Title').fill('How we work');
     await ada.getByLabel('Description').fill('What everybody in the team does the same way.');
-    await ada.getByLabel('You, and the people named here').check();
+    await ada.getByLabel('Only you, and people whom you name').check();
     await ada.getByLabel('Their user names').fill('bob');
     await button(ada, 'Publish').click();
     await ada.getByText('for you and bob').waitFor();

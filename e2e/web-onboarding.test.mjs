@@ -139,7 +139,7 @@ for (const javaScriptEnabled of [true, false]) {
       await next(page).getByRole('link', { name: 'Connect a client' }).click();
       await at(page, '/connect');
       await look(page, 'connect');
-      for (const name of ['Claude on the web', 'Claude Desktop', 'ChatGPT', 'Codex', 'Cursor', 'VS Code', 'Gemini CLI', 'Any other client', 'Any other, with a key', 'Claude Code']) {
+      for (const name of ['Claude on the web', 'Claude Desktop', 'ChatGPT', 'Codex', 'Cursor', 'VS Code', 'Gemini CLI', 'Any other client', 'Any other, with an API key', 'Claude Code']) {
         await page.goto('/connect');
         await page.locator('.cards').getByRole('link', { name: new RegExp(`^${name} `) }).click();
         await page.getByRole('heading', { level: 2, name: 'The first call' }).waitFor();

@@ -33,6 +33,7 @@ func TestTheOverviewSaysWhatNeedsThePerson(t *testing.T) {
 	h := newHubWorld(t)
 	h.use(h.ada, h.space.ID, "Claude Code")
 	b := h.as(h.ada)
+	want(t, "dismiss the first steps", b.send("/start/dismiss", nil), 303)
 	if body := b.get("/").body; strings.Contains(body, `id="needs"`) || !strings.Contains(body, "Nothing needs your attention.") {
 		t.Error("something waits in a new space")
 	}

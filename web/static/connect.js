@@ -67,6 +67,8 @@
   function refuse(list) {
     const box = waits.querySelector('[data-refused]');
     box.hidden = ticked || list.length === 0;
+    const none = waits.querySelector('[data-none]');
+    if (none) none.hidden = !box.hidden;
     box.querySelector('[data-refused-list]').replaceChildren(...list.map((r) => {
       const li = element('li');
       const name = element('strong');
