@@ -70,21 +70,23 @@ const (
 	LinkLost      LinkState = "lost"      // the person may no longer push to the repository
 )
 
+// AtGitHubTab is the place of the buttons that Trouble names. The page with the buttons omits it.
+const AtGitHubTab = " in the settings of the space, under GitHub"
+
 // Trouble returns what is wrong with a connection and what to do about it, for all pages,
 // commands and logs. Both are empty if the connection works.
 func (l RepositoryLink) Trouble() (what, way string) {
-	const check = "then press “Check now” in the settings of the space, under GitHub."
 	account, repository, login := cmp.Or(l.Account, "the account"), cmp.Or(l.FullName, "the repository"), cmp.Or(l.GitHubLogin, "the person who connected it")
 	switch l.State {
 	case LinkSuspended:
 		return "The GitHub App is suspended at GitHub for " + account + ", so " + repository + " is not synced.",
-			"An owner of " + account + " unsuspends it at GitHub, under Settings → Applications → Installed GitHub Apps (of an organisation: Settings → Third-party Access → GitHub Apps); " + check
+			"An owner of " + account + " must lift the suspension at GitHub, under Settings → Applications → Installed GitHub Apps, or for an organisation under Settings → Third-party Access → GitHub Apps. Then press “Check now”" + AtGitHubTab + "."
 	case LinkRemoved:
 		return "The GitHub App can no longer reach " + repository + ": the App was uninstalled or lost its access, or the repository was deleted.",
-			"Install the App again, and choose the repository, in the settings of the space, under GitHub."
+			"Install the App again, and choose the repository" + AtGitHubTab + "."
 	case LinkLost:
 		return "On GitHub, " + login + " can no longer push to " + repository + ", so nothing is pushed there.",
-			"Ask for the permission again there, and " + check + " Or connect a repository to which you may push."
+			"Ask for the permission again there, and then press “Check now”" + AtGitHubTab + ". Or connect a repository to which you may push."
 	}
 	return "", ""
 }

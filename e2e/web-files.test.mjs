@@ -182,7 +182,8 @@ for (const javaScriptEnabled of [true, false]) {
       await page.getByText('The pager was sold.').waitFor();
       assert.ok(await page.locator('td.minus del').count() > 0 && await page.locator('td.plus ins').count() > 0, 'what changed is not shown');
       await look('commit');
-      await page.getByRole('button', { name: /Restore before.*deploy/ }).click();
+      await page.getByLabel('More for knowledge/deploy.md').click();
+      await page.getByRole('button', { name: 'Restore the file before' }).filter({ visible: true }).click();
       await heading('deploy.md');
       await page.getByText('then call the pager').waitFor();
       await page.getByRole('link', { name: 'History', exact: true }).click();

@@ -62,7 +62,7 @@ describe('the first start', { skip: missing }, () => {
     assert.equal(await refusals.isVisible(), false);
     await fetch(printed['MCP address'], { method: 'POST', headers: { 'User-Agent': 'claude-code/9.9', Authorization: 'Bearer wrong', 'Content-Type': 'application/json' }, body: '{}' });
     await refusals.getByText('claude-code/9.9').waitFor();
-    assert.match(await refusals.innerText(), /claude-code\/9\.9 \S.*\(POST \/mcp, 401\)/);
+    assert.match(await refusals.innerText(), /claude-code\/9\.9: \S.*\(POST \/mcp, 401\)/);
     assert.doesNotMatch(await refusals.innerText(), /wrong/);
     await judge(page, 'firststart-refused');
 

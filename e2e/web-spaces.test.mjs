@@ -42,7 +42,7 @@ describe('the end of a space', { skip: missing }, () => {
     await page.getByRole('link', { name: 'Delete this space' }).click();
     await heading('Delete the space garden');
     await judge(page, 'space-delete');
-    const name = page.getByLabel('Type the name of the space');
+    const name = page.getByLabel(/^Type the name .* to confirm/);
     await name.fill('gardens');
     await page.getByRole('button', { name: 'Delete this space for good' }).click();
     await page.getByText('the name does not match').waitFor();

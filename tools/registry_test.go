@@ -149,6 +149,9 @@ func TestTheDocsHaveATableOfTheTools(t *testing.T) {
 		t.Fatalf("%s has no place for the table", file)
 	}
 	want := newBench(t, nil, nil).Table()
+	if strings.Contains(want, "|  |") {
+		t.Error("a tool has no text for the documentation")
+	}
 	if *update {
 		if err := os.WriteFile(file, []byte(before+begin+want+end+after), 0o644); err != nil {
 			t.Fatal(err)

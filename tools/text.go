@@ -61,7 +61,7 @@ func bytesText(n int64) string {
 	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 }
 
-// sentence ensures that a text ends with a full stop.
+// sentence adds a full stop to a text that does not end with ".", "!" or "?".
 func sentence(s string) string {
 	s = strings.TrimSpace(s)
 	if s == "" || strings.HasSuffix(s, ".") || strings.HasSuffix(s, "!") || strings.HasSuffix(s, "?") {

@@ -80,4 +80,7 @@ func TestTheExportPageSaysWhatAZipLacks(t *testing.T) {
 	if !strings.Contains(a.body, "/download/zip") || !strings.Contains(a.body, "A zip leaves out") || !strings.Contains(a.body, "has everything") {
 		t.Error("the page does not say it")
 	}
+	if files := b.get(h.in("files/")).body; !strings.Contains(files, h.in("download/zip")) || !strings.Contains(files, h.in("export")) {
+		t.Error("the menu of Files has no download")
+	}
 }

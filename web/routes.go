@@ -74,8 +74,11 @@ func (s *Site) adminTabs(path string) []Link {
 type SettingsTab struct {
 	Order      int
 	Path, Name string
+	Find       string // the name in the palette, if another one than Name
 	Owner      bool
 }
+
+func (t SettingsTab) open(r space.Role) bool { return !t.Owner || r == space.Owner }
 
 // HandleSettings adds a page in the settings of a space. The Current of its Page is "space".
 func (s *Site) HandleSettings(t SettingsTab, h Handler) {
@@ -88,7 +91,7 @@ func (s *Site) HandleSettings(t SettingsTab, h Handler) {
 func (s *Site) tabsOf(id space.SpaceID, r space.Role) []Link {
 	var out []Link
 	for _, t := range s.settingsTabs {
-		if !t.Owner || r == space.Owner {
+		if t.open(r) {
 			out = append(out, Link{Name: t.Name, URL: "/spaces/" + string(id) + t.Path})
 		}
 	}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"path"
@@ -97,13 +98,17 @@ func (s *Site) jumpsOf(p *Page) (jumps []Link) {
 		if p.Nav.Role == space.Owner {
 			add("Invite a person", base+"/members#invitations")
 		}
-		jumps = append(jumps, s.tabsOf(p.Nav.ID, p.Nav.Role)[1:]...) // the sidebar has the first
+		for _, t := range s.settingsTabs {
+			if t.Path != "" && t.open(p.Nav.Role) { // the sidebar has the first
+				add(cmp.Or(t.Find, t.Name), base+t.Path)
+			}
+		}
 	}
 	add("Add a source", "/library/add")
 	add("Keys", "/account/keys")
 	if p.Admin {
 		for _, a := range s.adminPages {
-			add(a.Name, a.Path)
+			add("Admin: "+a.Name, a.Path)
 		}
 	}
 	return jumps

@@ -113,7 +113,7 @@ func (s *Server) Authorize(ctx context.Context, q url.Values) (*Request, error) 
 		return nil, pageOf(err)
 	}
 	if !slices.ContainsFunc(client.RedirectURIs, func(r string) bool { return sameRedirect(r, redirect) }) {
-		return nil, badRequest("The application wants to return to an address that it did not register. Nothing was sent there. If this page returns, remove Satchel from the client, and connect the client again.", nil)
+		return nil, badRequest("The application wants to return to an address that it did not register. Nothing was sent there.", nil)
 	}
 	u, err := checkRedirect(redirect)
 	if err != nil {

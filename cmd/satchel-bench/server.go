@@ -194,7 +194,7 @@ func (s *server) gauge(name string) (float64, error) {
 	return 0, fmt.Errorf("there is no metric %s", name)
 }
 
-// waitGauge waits until a metric has a value.
+// waitGauge waits until a metric has the value want.
 func (s *server) waitGauge(ctx context.Context, name string, want float64) error {
 	for {
 		v, err := s.gauge(name)

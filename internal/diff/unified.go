@@ -70,7 +70,7 @@ func firstLine(s string) int {
 // splitLines returns the lines of a text with their line endings.
 func splitLines(s string) []string { return slices.Collect(strings.Lines(s)) }
 
-// hunks returns the difference of two texts. Before them are so many equal lines.
+// hunks returns the difference of two texts. before is the number of equal lines before both.
 func hunks(x, y []string, before int) Text {
 	work := unifiedWork
 	runs, _ := Diff(x, y, &work)

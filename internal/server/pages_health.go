@@ -98,7 +98,7 @@ func (h *health) database(ctx context.Context) service.HealthCheck {
 	if err := h.s.DB.Ping(ctx); err != nil {
 		return service.HealthCheck{Name: "Database", State: service.HealthBad, Detail: fault.PublicOf(err), Remedy: "Start the database, or correct its address (`database.url`) in `satchel.yaml` and restart the server. The log of the server says more."}
 	}
-	return good("Database", "%s answers in %.1f ms.", databaseName(h.s.DB.Kind()), time.Since(began).Seconds()*1000)
+	return good("Database", "%s answers in %.1f ms.", databaseName(h.s.DB.Kind()), max(0.1, time.Since(began).Seconds()*1000))
 }
 
 // sandboxes reports whether bash can run, and how full the pool is.

@@ -1,6 +1,8 @@
 package account
 
 import (
+	"slices"
+
 	"satchel/auth/store"
 	"satchel/web"
 )
@@ -29,6 +31,11 @@ func (s *pages) madeLinks(all []store.LinkNotice) []madeLink {
 type recentLinks struct {
 	Lines []madeLink
 	More  int
+}
+
+// ByOthers reports whether another person than the operator created one of the links.
+func (l recentLinks) ByOthers() bool {
+	return slices.ContainsFunc(l.Lines, func(m madeLink) bool { return m.ByName != "" })
 }
 
 func (s *pages) recentLinks(v *web.Visit) (recentLinks, error) {

@@ -59,11 +59,11 @@ func measures() []measure {
 	return []measure{
 		{"calls", "Calls", "Requests by AI clients.", func(a usage.Amounts) int64 { return a.Calls }, web.Grouped},
 		{"searches", "Searches", "Searches of the space and its sources.", func(a usage.Amounts) int64 { return a.Searches }, web.Grouped},
-		{"bash", "Bash time", "Time in which commands of AI clients ran.", func(a usage.Amounts) int64 { return a.BashMS }, func(ms int64) string {
+		{"bash", "Bash time", "How long commands of AI clients ran.", func(a usage.Amounts) int64 { return a.BashMS }, func(ms int64) string {
 			tenths := (ms + 50) / 100
 			return fmt.Sprintf("%s.%d s", web.Grouped(tenths/10), tenths%10)
 		}},
-		{"tokens", "Estimated tokens", "Text that was sent to AI clients, roughly.", func(a usage.Amounts) int64 { return a.Tokens }, web.Grouped},
+		{"tokens", "Estimated tokens", "About how much text AI clients received.", func(a usage.Amounts) int64 { return a.Tokens }, web.Grouped},
 	}
 }
 

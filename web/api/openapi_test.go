@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -70,12 +71,14 @@ func (d *described) requests(t *testing.T) []request {
 			list = append(list, r)
 		}
 	}
-	slices.SortFunc(list, func(a, b request) int { return strings.Compare(a.path+a.method, b.path+b.method) })
+	slices.SortFunc(list, func(a, b request) int {
+		return cmp.Or(strings.Compare(a.path, b.path), -strings.Compare(a.method, b.method))
+	})
 	return list
 }
 
-// Every example is valid: the answer is the documented one, or says that something does not exist or is
-// not allowed.
+// Every example is valid: the answer is the documented one or, where the caller has no such source or fact,
+// says so.
 func TestEveryRouteAnswersItsExample(t *testing.T) {
 	w := newWorld(t)
 	for _, q := range w.doc.requests(t) {
@@ -85,7 +88,8 @@ func TestEveryRouteAnswersItsExample(t *testing.T) {
 					r.Header.Set("Content-Type", "application/octet-stream")
 				}
 			})
-			if a.StatusCode >= 300 && a.StatusCode != http.StatusNotFound && a.StatusCode != http.StatusForbidden {
+			known := !strings.Contains(q.path, "nuxt") && !strings.HasPrefix(q.path, "/api/sources")
+			if a.StatusCode >= 300 && (known || a.StatusCode != http.StatusNotFound && a.StatusCode != http.StatusForbidden) {
 				t.Errorf("%d: %s", a.StatusCode, a.body)
 			}
 		})

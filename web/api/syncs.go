@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"net/http"
+	"strconv"
 
 	"satchel/internal/fault"
 	"satchel/internal/service"
@@ -179,6 +180,13 @@ func (s *Server) syncStatus(c *call, _ noBody) (syncStatusView, error) {
 		Source: x.Source, Kind: x.Kind, State: string(x.State), Problem: x.Problem, Version: x.Version, Every: x.Every, Paused: x.Paused,
 		Checked: stamp(x.Checked), Next: stamp(x.Next), Runs: []syncRunView{},
 	}
+	if text := c.r.URL.Query().Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return syncStatusView{}, fault.New(fault.Invalid, "limit must be a number, and at least 1.")
+		}
+		x.Runs = x.Runs[:min(n, len(x.Runs))]
+	}
 	if x.Running != nil {
 		v.Running = &syncStepView{x.Running.Step, x.Running.Done, x.Running.Total}
 	}
@@ -221,7 +229,7 @@ func (s *Server) syncRoutes() []route {
 			id: "changeSource", summary: "Change a source that follows an upstream", detail: "An admin or the person who added the source can change it.", answer: "The source.", notFound: true, example: `{"title": "Handbook"}`,
 		}, s.changeSource),
 		on(remove, "/api/sources/{source}", write, about{id: "removeSource", summary: "Remove a source that follows an upstream", detail: "Deletes its files and their history.", answer: "The removed source.", notFound: true}, s.removeSource),
-		on(get, "/api/sync/{source}", read, about{id: "syncStatus", summary: "How a source follows its upstream", answer: "The state, the progress and the last updates.", notFound: true}, s.syncStatus),
+		on(get, "/api/sync/{source}", read, about{id: "syncStatus", summary: "How a source follows its upstream", answer: "The state, the progress and the last updates.", notFound: true, optional: map[string]string{"limit": "The maximum number of updates. Default: all that the server keeps."}}, s.syncStatus),
 		on(remove, "/api/sync/{source}", write, about{id: "cancelSync", summary: "Cancel the running update of a source", answer: "The source.", notFound: true, conflict: true}, s.cancelSync),
 	}
 }

@@ -107,7 +107,7 @@ func (s *pages) clients() []client {
 		{Slug: "opencode", Mark: "oc", Name: "opencode", About: "two commands in a terminal"},
 		{Slug: "qwen-code", Mark: "Qw", Name: "Qwen Code", About: "one command in a terminal"},
 		{Slug: "copilot-cli", Mark: "Co", Name: "Copilot CLI", About: "one command in a terminal"},
-		{Slug: "mcp-remote", Icon: "plug", Name: "Client without remote servers", About: "through the program mcp-remote",
+		{Slug: "mcp-remote", Icon: "plug", Name: "Client for local servers only", About: "through the program mcp-remote",
 			Snippet: snippet(map[string]any{"mcpServers": map[string]any{integrations.ServerName: map[string]any{"command": "npx", "args": []string{"-y", "mcp-remote", mcp}}}})},
 		{Slug: "code", Icon: "code", Name: "Your own agent", About: "TypeScript, LangChain, the AI SDK, Python", Samples: samples(mcp, s.URL("/api"))},
 		{Slug: "other", Icon: "ellipsis", Name: "Any other client", About: "that speaks MCP and signs in by OAuth",

@@ -225,7 +225,7 @@ func (s *pages) checkText(v *web.Visit, m service.View, p string, body *editPage
 	case int64(len(body.Text)) > s.Editing.MaxText:
 		return &web.Problem{Text: "The text has " + bytesize.Text(int64(len(body.Text))) + ", and " + bytesize.Text(s.Editing.MaxText) + " can be edited in a page.", Field: "text"}
 	case len(body.Message) > maxMessage:
-		return &web.Problem{Text: "The note is too long. Say it in fewer words.", Field: "message"}
+		return &web.Problem{Text: "The line is too long. Use fewer words.", Field: "message"}
 	}
 	if v.R.PostFormValue("act") == "preview" {
 		s.preview(v, m, p, body)
@@ -264,7 +264,7 @@ var kindTexts = map[string]struct{ path, text string }{
 func kindsOf(id space.SpaceID, chosen, dir string) []newKind {
 	out := make([]newKind, 0, 5)
 	for _, k := range []newKind{
-		{Name: "", Label: "Empty file", Hint: "Begin with nothing, at any path."},
+		{Name: "", Label: "Empty file", Hint: "An empty file at any path."},
 		{Name: "note", Label: "Note", Hint: "Anything worth finding later, such as a decision or a reference."},
 		{Name: "fact", Label: "Memory fact", Hint: "One sentence that all your AIs know, such as a preference."},
 		{Name: "skill", Label: "Skill", Hint: "Steps for something that comes up again and again."},

@@ -83,7 +83,9 @@ func (s *pages) uploadForm(v *web.Visit, status int, m service.View, body upload
 	}
 	out := web.Page{Title: "Upload files", Space: &m, Current: "files", Styles: []string{"editing.css"}, Body: &body}
 	if p != nil {
-		out.Problem, out.Field = p.Text, p.Field
+		if out.Problem, out.Field = p.Text, p.Field; p.Field == "replace" {
+			out.FieldLink = "Choose what to replace"
+		}
 	}
 	return s.Page(v, status, "upload", out)
 }
@@ -105,7 +107,7 @@ func (s *pages) saveUpload(v *web.Visit) error {
 		}
 	}
 	if len(body.Message) > maxMessage {
-		return again(http.StatusUnprocessableEntity, "The note is too long. Say it in fewer words.", "message")
+		return again(http.StatusUnprocessableEntity, "The line is too long. Use fewer words.", "message")
 	}
 	sent, err := sentFiles(v.R.MultipartForm)
 	switch {
@@ -151,8 +153,11 @@ func (s *pages) saveUpload(v *web.Visit) error {
 	if n := len(body.Saved); n > 0 {
 		text = web.Plural(n, "One file was saved", "%d files were saved") + ". " + text
 	}
-	if len(body.Taken) > 0 {
+	if n := len(body.Taken); n > 0 {
 		field = "replace"
+		if n == 1 && len(body.Refused) == 0 {
+			text = strings.TrimSuffix(text, "One file was not saved") + web.Shorten(body.Taken[0].Name, 80) + " already exists and was not replaced"
+		}
 	}
 	return again(http.StatusUnprocessableEntity, strings.TrimSpace(text+". "+remark), field)
 }

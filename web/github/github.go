@@ -26,7 +26,7 @@ func Register(site *web.Site) error {
 	s.Handle("GET "+app.PathSetup, web.LimitSignIn, web.Anyone, s.afterInstall)
 	s.Handle("GET "+app.PathCallback, web.LimitSignIn, web.Anyone, s.finishGitHub)
 
-	s.HandleSettings(web.SettingsTab{Order: 4, Path: "/github", Name: "GitHub", Owner: true}, s.showGitHub)
+	s.HandleSettings(web.SettingsTab{Order: 4, Path: "/github", Name: "GitHub", Find: "GitHub repository", Owner: true}, s.showGitHub)
 	s.Handle("POST /spaces/{id}/github/install", web.LimitSignIn, web.SignedIn, s.beginInstall)
 	s.Handle("POST /spaces/{id}/github/connect", web.LimitSignIn, web.SignedIn, s.beginConnect)
 	s.Handle("GET /spaces/{id}/github/pick", web.LimitPage, web.SignedIn, s.pickRepository)

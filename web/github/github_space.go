@@ -2,6 +2,7 @@ package github
 
 import (
 	"net/http"
+	"strings"
 	"time"
 
 	"satchel/auth"
@@ -55,8 +56,12 @@ func (s *pages) githubState(v *web.Visit, m service.View, status int, problem st
 		if body.Since, body.Waiting, err = s.App.Waiting(ctx, m.ID); err != nil {
 			return err
 		}
-	} else if body.Wrong, body.Way = web.TroubleOf(body.Link); body.App.URL != "" {
-		body.URL = body.App.URL + "/" + body.Link.FullName
+	} else {
+		body.Wrong, body.Way = web.TroubleOf(body.Link)
+		body.Way = strings.ReplaceAll(body.Way, auth.AtGitHubTab, "")
+		if body.App.URL != "" {
+			body.URL = body.App.URL + "/" + body.Link.FullName
+		}
 	}
 	if body.Push, err = s.RemoteOf(v, m.ID); err != nil {
 		return err

@@ -92,7 +92,7 @@ func (s *pages) showCommit(v *web.Visit) error {
 		body.Commit.How, body.Commit.Tool, body.Commit.Client = web.OnPages, "", ""
 	}
 	if c.ClaimedTool != "" {
-		body.Commit.How = "with git; the commit claims to be from this server, which has no record of it"
+		body.Commit.How = "with git, falsely claiming to be from this server"
 	}
 	if c.Parent != "" {
 		newest, err := m.Log(v.R.Context(), space.LogQuery{Limit: activityNames})

@@ -85,7 +85,7 @@ func (s *pages) previewRevert(v *web.Visit) error {
 	body.Client = q.Get("client")
 	since, err := parseTime(q.Get("since"))
 	if err == nil && (body.Client == "" || since.IsZero()) { // the form on the page Activity asks for both
-		return s.See(v, web.SpacePath(m.ID, "activity?undo=1#client-undo"))
+		return s.See(v, web.SpacePath(m.ID, "activity?"+web.URLQuery("undo", "1", "client", body.Client)+"#client-undo"))
 	}
 	if err != nil {
 		return err

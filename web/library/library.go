@@ -29,7 +29,7 @@ type pages struct{ *web.Site }
 // Register adds the pages to a site.
 func Register(site *web.Site) error {
 	s := &pages{site}
-	s.HandleSettings(web.SettingsTab{Order: 5, Path: "/publish", Name: "Publishing", Owner: true}, s.showPublish)
+	s.HandleSettings(web.SettingsTab{Order: 5, Path: "/publish", Name: "Publishing", Find: "Publish a directory", Owner: true}, s.showPublish)
 	s.Handle("POST /spaces/{id}/publish", web.LimitPage, web.SignedIn, s.publish)
 	s.Handle("POST /spaces/{id}/publish/{source}/end", web.LimitPage, web.SignedIn, s.unpublish)
 	s.Handle("GET /library", web.LimitPage, web.SignedIn, s.showLibrary)

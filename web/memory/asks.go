@@ -80,7 +80,7 @@ func (s *pages) asks(v *web.Visit, m service.View, all []service.MemoryFact, bod
 	if len(over.Facts) == 1 {
 		over.Text = "Your AIs no longer get this fact."
 	}
-	body.ExpiredAbove = len(over.Facts) > 0
+	body.expiredListed = len(over.Facts) + over.More
 	for _, a := range []ask{against, over, proposed} {
 		if n := len(a.Facts); n > 0 {
 			body.Asks = append(body.Asks, a)

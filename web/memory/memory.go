@@ -92,7 +92,8 @@ type memoryPage struct {
 	Found, Total  int
 	Expired       int
 	ExpiredURL    string
-	ExpiredAbove  bool // the asks list expired facts
+	ExpiredAbove  bool // the page lists all expired facts or links to them
+	expiredListed int
 	CurrentURL    string
 	Asks          []ask // what to look at; only on the first page of all facts
 	Asking        int   // number of facts to look at, with those that Asks leaves out
@@ -256,6 +257,7 @@ func (s *pages) listFacts(v *web.Visit, status int, m service.View, q memoryQuer
 			}
 		}
 	}
+	body.ExpiredAbove = q.page == 1 && body.expiredListed == body.Expired
 	if q.page > 1 {
 		body.Asks = nil
 	}

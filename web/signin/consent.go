@@ -91,7 +91,11 @@ func (s *pages) authorize(v *web.Visit) (*oauth.Request, error) {
 		if show.Status == http.StatusInternalServerError {
 			s.Logger.ErrorContext(v.R.Context(), "an authorization request could not be checked", "error", show.Err)
 		}
-		return nil, &web.PageError{Status: show.Status, Title: show.Title, Text: show.Text, Next: "Nothing was allowed. Start the connection again in the client."}
+		p := &web.PageError{Status: show.Status, Title: show.Title, Text: show.Text}
+		if show.Status == http.StatusBadRequest {
+			p.Next = "Start the connection again in the client. If this page returns, remove Satchel from the client first."
+		}
+		return nil, p
 	case errors.As(err, &send):
 		if !send.Known {
 			return nil, s.OfferToSend(v, send.URL)

@@ -27,7 +27,7 @@ func Register(site *web.Site) error {
 	s.Handle("POST /spaces", web.LimitPage, web.SignedIn, s.createSpace)
 	s.HandleSettings(web.SettingsTab{Order: 1, Name: "General"}, s.showSpace)
 	s.HandleSettings(web.SettingsTab{Order: 2, Path: "/members", Name: "Members"}, s.showMembers)
-	s.HandleSettings(web.SettingsTab{Order: 6, Path: "/export", Name: "Export"}, s.showExport)
+	s.HandleSettings(web.SettingsTab{Order: 6, Path: "/export", Name: "Export", Find: "Export and download"}, s.showExport)
 	s.HandleSettings(web.SettingsTab{Order: 9, Path: "/danger", Name: "Danger zone"}, s.showDanger)
 	s.Handle("POST /spaces/{id}/name", web.LimitPage, web.SignedIn, s.renameSpace)
 	s.Handle("POST /spaces/{id}/invite", web.LimitPage, web.SignedIn, s.inviteToSpace)

@@ -76,7 +76,7 @@
       const hint = element('span');
       hint.className = 'hint';
       hint.append('(', element('code', r.asked), `, ${r.status})`);
-      li.append(name, ' ', r.why ? element('bdi', r.why) : 'was refused.', ' ', hint);
+      li.append(name, ': ', r.why ? element('bdi', r.why) : 'refused.', ' ', hint);
       return li;
     }));
   }

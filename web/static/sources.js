@@ -35,7 +35,7 @@
     });
     events.addEventListener('state', (e) => {
       document.getElementById('source-said').textContent = JSON.parse(e.data);
-      document.querySelector('main > .note')?.remove(); // what the last form has started is over
+      document.querySelector('main > :is(.note, .toast)')?.remove(); // what the last form has started is over
       asked = asked.then(() => read(location.pathname)).then((next) => {
         for (const id of ['source-state', 'source-origin', 'source-runs']) replace(next, id);
         document.querySelector('.reload')?.remove();

@@ -8,7 +8,7 @@ import (
 	"satchel/internal/space"
 )
 
-// Paths of this server's pages to which GitHub redirects people. The App's manifest names
+// Paths of this server to which GitHub redirects people or, for PathWebhook, sends webhooks. The App's manifest names
 // them. PathCreated receives the manifest's code.
 const (
 	PathCallback       = "/github/callback"
@@ -103,7 +103,7 @@ type NewApp struct {
 	// includes their administration.
 	Creates bool
 	// Public allows other accounts than the owner's to install the App. An installation
-	// gives the App access to the account. It gives the account no access.
+	// gives the App access to the account. It gives the account no access to this server.
 	Public bool
 }
 

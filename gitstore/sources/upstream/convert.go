@@ -21,8 +21,8 @@ type Command struct {
 // the command exceeds its time, its memory or the size of a file.
 type Run func(ctx context.Context, c Command) (output []byte, exitCode int, err error)
 
-// Convert returns the Markdown of a document. The extension of the name is the format. Formats that
-// need a program of the machine need run. The error is a *Refusal if the document cannot be
+// Convert returns the Markdown of a document. The extension of the name says the format. run is
+// required for formats that a program on the machine converts. The error is a *Refusal if the document cannot be
 // converted; its reason names the Debian package if the program is not installed.
 func Convert(ctx context.Context, run Run, name string, content []byte) ([]byte, error) {
 	if len(content) > maxDocument {
@@ -44,10 +44,10 @@ func Convert(ctx context.Context, run Run, name string, content []byte) ([]byte,
 
 // converter is a program that converts documents of a format.
 type converter struct {
-	pkg     string // of Debian, with the program
+	pkg     string // the Debian package that contains the program
 	program string
 	options string
-	files   map[string][]byte // that the program needs besides the document
+	files   map[string][]byte // the files that the program needs besides the document
 	finish  func([]byte) []byte
 }
 
@@ -104,8 +104,8 @@ func (c converter) convert(ctx context.Context, run Run, name string, content []
 	return titled(name, out), nil
 }
 
-// cleanFilter is a filter of pandoc. It leaves images, raw code and the attributes of the original
-// format out, and keeps of the metadata what readers use.
+// cleanFilter is a filter of pandoc. It leaves out images, raw code and the attributes of the
+// original format. Of the metadata, it keeps only the title, the author and the date.
 const cleanFilter = `
 local function content(el) return el.content end
 local function nothing() return {} end

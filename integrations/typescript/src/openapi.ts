@@ -1767,7 +1767,10 @@ export interface operations {
     };
     syncStatus: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The maximum number of updates. Default: all that the server keeps. */
+                limit?: string;
+            };
             header?: never;
             path: {
                 /** @description The ID. */
@@ -1786,6 +1789,7 @@ export interface operations {
                     "application/json": components["schemas"]["SyncStatus"];
                 };
             };
+            400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];

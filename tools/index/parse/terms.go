@@ -17,8 +17,9 @@ func TermHash(term string) uint32 {
 }
 
 // Tokens holds the words of a chunk in order, for phrases and proximity. For each field, it
-// contains the number of words as a varint and then the TermHash of each word in three bytes. A
-// 0 separates headings and names. In about one of 10⁵ chunks, two words have the same hash.
+// contains the number of words as a varint and then the TermHash of each word in three bytes. A 0
+// separates each heading or name from the next. A chunk of 170 words contains another word with
+// the hash of a given word in about one of 10⁵ cases.
 type Tokens []byte
 
 const tokenBytes = 3
@@ -26,7 +27,7 @@ const tokenBytes = 3
 // sealBytes is the size of the checksum of Tokens.
 const sealBytes = 4
 
-// TokenBreak separates headings and names. No term has this hash.
+// TokenBreak separates each heading or name from the next. No term has this hash.
 const TokenBreak = 0
 
 func appendTokens(b []byte, words []uint32) Tokens {

@@ -40,7 +40,7 @@ list of tools, the instructions, searches for headings of the person's pages, an
 reads.`}, func(fs *pflag.FlagSet) runner {
 		config.AddServerFlags(fs)
 		tokens := fs.Bool("tokens", false, "measure the answers to clients, in tokens of a language model")
-		user := fs.String("user", "", "with --tokens: whose clients, the `NAME` of a person (default: the first admin)")
+		user := fs.String("user", "", "with --tokens: the `NAME` of the person whose clients are measured (default: the first admin)")
 		return func(ctx context.Context, args []string) error {
 			if *tokens {
 				return c.tokens(ctx, *user)

@@ -42,8 +42,8 @@ The list includes the files under memory/ that are not valid facts, with the rea
 func (c *call) memoryAuditCommand() *cobra.Command {
 	return c.command(&cobra.Command{Use: "audit", Args: cobra.NoArgs, Short: "list the facts to merge, correct or forget", Long: `
 The audit finds files that are not facts, facts with the same key or a similar value, expired
-facts, and facts that an AI inferred with a confidence below 0.5 or that nothing has confirmed for
-a year. It changes nothing.`}, func(fs *pflag.FlagSet) runner {
+facts, and facts that an AI inferred, if their confidence is below 0.5 or nothing has confirmed
+them for a year. It changes nothing.`}, func(fs *pflag.FlagSet) runner {
 		user := fs.String("user", "", whoseSpace)
 		return func(ctx context.Context, _ []string) error {
 			return c.admin(ctx, func(s admin.Service) error {

@@ -22,7 +22,7 @@ const maxChanged = 512 << 10
 func (c *call) reindexCommand() *cobra.Command {
 	return c.command(&cobra.Command{Use: "reindex [all]", Args: cobra.MaximumNArgs(1), Short: "read changed pages again, or rebuild the whole search index", Long: `
 Satchel updates the index after every commit. Use this command if you do not trust the
-index, and in git hooks that change a space's repository without Satchel. With
+index, and in a git hook that must know when a pushed change is searchable (docs/search.md). With
 --changed it brings the index of the space to the newest commit and reads the paths
 in FILE again: one on each line, as git diff --name-only prints them, or with NULs
 between them, as with -z. Searches continue meanwhile.`}, func(fs *pflag.FlagSet) runner {

@@ -20,7 +20,7 @@ func (c *call) sourceUpload() *cobra.Command {
 	return c.command(&cobra.Command{Use: "upload ID FILE…", Args: cobra.MinimumNArgs(2), Short: "add files to a source, and create the source if it does not exist", Long: `
 The server converts the files to pages: Markdown, text, HTML, PDF, .docx, .odt, .rtf, .pptx, .epub,
 .ipynb, .vtt, .srt, or a .zip archive of them. A file with the name of an earlier one replaces it.
-With --remove the names are of files in the source, which the command removes.`}, func(fs *pflag.FlagSet) runner {
+With --remove, each FILE is the name of a file in the source, and the command removes that file.`}, func(fs *pflag.FlagSet) runner {
 		text := space.SourceText{}
 		fs.StringVar(&text.Title, "title", "", "the `NAME` of a new source that people see")
 		fs.StringVar(&text.Description, "description", "", "a `SENTENCE` for a new source that says when an AI should look there")
