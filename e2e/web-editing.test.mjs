@@ -166,7 +166,7 @@ for (const javaScriptEnabled of [true, false]) {
       await page.goto(`${space}/upload?dir=pictures`);
       await page.getByLabel('Files').setInputFiles([file('one.txt', 'ONE'), file('three.txt', 'three')]);
       await button('Upload').click();
-      await page.getByRole('alert').getByText('One file was not saved').waitFor();
+      await page.getByRole('alert').getByText('one.txt already exists and was not replaced').waitFor();
       expectError(422);
       await look('upload-taken');
       assert.equal(await raw('pictures/one.txt'), 'one');
