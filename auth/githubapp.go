@@ -86,7 +86,7 @@ func (l RepositoryLink) Trouble() (what, way string) {
 			"Install the App again, and choose the repository" + AtGitHubTab + "."
 	case LinkLost:
 		return "On GitHub, " + login + " can no longer push to " + repository + ", so nothing is pushed there.",
-			"Ask for the permission again there, and then press “Check now”" + AtGitHubTab + ". Or connect a repository to which you may push."
+			"Ask an owner of the repository for write access, and then press “Check now”" + AtGitHubTab + ". Or connect a repository to which you may push."
 	}
 	return "", ""
 }

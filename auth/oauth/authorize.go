@@ -97,27 +97,27 @@ type Request struct {
 // person for consent, and then calls Approve or Deny.
 func (s *Server) Authorize(ctx context.Context, q url.Values) (*Request, error) {
 	if len(q["client_id"]) > 1 || len(q["redirect_uri"]) > 1 {
-		return nil, badRequest("The application sent client_id or redirect_uri twice.", nil)
+		return nil, badRequest("The client sent client_id or redirect_uri twice.", nil)
 	}
 	id, redirect := q.Get("client_id"), q.Get("redirect_uri")
 	switch {
 	case id == "":
-		return nil, badRequest("The application did not say which one it is (client_id).", nil)
+		return nil, badRequest("The client did not say which one it is (client_id).", nil)
 	case !isVisible(id, maxClientID):
-		return nil, badRequest("The application's client_id is malformed.", nil)
+		return nil, badRequest("The client’s client_id is malformed.", nil)
 	case redirect == "":
-		return nil, badRequest("The application did not say where to return to (redirect_uri).", nil)
+		return nil, badRequest("The client did not say where to return to (redirect_uri).", nil)
 	}
 	client, known, err := s.client(ctx, id, redirect)
 	if err != nil {
 		return nil, pageOf(err)
 	}
 	if !slices.ContainsFunc(client.RedirectURIs, func(r string) bool { return sameRedirect(r, redirect) }) {
-		return nil, badRequest("The application wants to return to an address that it did not register. Nothing was sent there.", nil)
+		return nil, badRequest("The client asked to continue at an address that it has not registered with Satchel. For your safety, nothing was sent there.", nil)
 	}
 	u, err := checkRedirect(redirect)
 	if err != nil {
-		return nil, badRequest("The application wants to return to an address that cannot be used.", err)
+		return nil, badRequest("The client asked to continue at an address that cannot be used.", err)
 	}
 	r := &Request{
 		Client: client, RedirectURI: redirect, State: q.Get("state"), Resource: s.o.Resource,
@@ -257,7 +257,7 @@ func (s *Server) Approve(ctx context.Context, user space.UserID, r *Request, sp 
 		}
 	}
 	if !slices.ContainsFunc(r.Client.RedirectURIs, func(u string) bool { return sameRedirect(u, r.RedirectURI) }) {
-		return "", fault.New(fault.Invalid, "The application wants to return to an address that it did not register.")
+		return "", fault.New(fault.Invalid, "The client asked to continue at an address that it has not registered.")
 	}
 	code, err := s.o.Store.CreateCode(ctx, auth.Consent{
 		Client: r.Client.ID, Name: grantName(r), User: user, Space: sp, Scopes: scopes,
@@ -287,17 +287,17 @@ func grantName(r *Request) string {
 }
 
 func badRequest(text string, err error) *PageError {
-	return &PageError{Status: http.StatusBadRequest, Title: "The application's request is wrong", Text: text, Err: err}
+	return &PageError{Status: http.StatusBadRequest, Title: "This client cannot be connected", Text: text, Err: err}
 }
 
 // pageOf returns the page for a client that cannot be loaded.
 func pageOf(err error) *PageError {
-	p := &PageError{Title: "The application is not known", Text: fault.PublicOf(err), Err: err}
+	p := &PageError{Title: "The client is not known", Text: fault.PublicOf(err), Err: err}
 	switch fault.CodeOf(err) {
 	case fault.NotFound, fault.Invalid, fault.TooLarge, fault.Forbidden:
 		p.Status = http.StatusBadRequest
 	case fault.Limited, fault.Unavailable, fault.Canceled:
-		p.Status, p.Title = http.StatusServiceUnavailable, "The application could not be checked"
+		p.Status, p.Title = http.StatusServiceUnavailable, "The client could not be checked"
 	default:
 		p.Status, p.Title = http.StatusInternalServerError, "Something went wrong"
 	}

@@ -92,7 +92,7 @@ func (s *pages) showCommit(v *web.Visit) error {
 		body.Commit.How, body.Commit.Tool, body.Commit.Client = web.OnPages, "", ""
 	}
 	if c.ClaimedTool != "" {
-		body.Commit.How = "with git, falsely claiming to be from this server"
+		body.Commit.How = "with git (its message says that it was made on this server, which is not true)"
 	}
 	if c.Parent != "" {
 		newest, err := m.Log(v.R.Context(), space.LogQuery{Limit: activityNames})

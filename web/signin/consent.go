@@ -93,7 +93,7 @@ func (s *pages) authorize(v *web.Visit) (*oauth.Request, error) {
 		}
 		p := &web.PageError{Status: show.Status, Title: show.Title, Text: show.Text}
 		if show.Status == http.StatusBadRequest {
-			p.Next = "Start the connection again in the client. If this page returns, remove Satchel from the client first."
+			p.Next = "Start the connection again in the client. If this page appears again, remove Satchel from the client and add it again."
 		}
 		return nil, p
 	case errors.As(err, &send):
