@@ -126,8 +126,8 @@ func (s *Site) waitingIn(v *Visit, p *Page) int {
 }
 
 // scriptsOf returns the directives for the scripts of a page. A page without scripts of its
-// own may show other people's text, so only the files of the layout run, and the palette
-// may only ask for names of files.
+// own may show other people's text, so only the files of the layout and those in Beside run, and
+// each may request only the address that it needs.
 func (s *Site) scriptsOf(p *Page) string {
 	if p.Script || len(p.Scripts) > 0 {
 		return policyScript

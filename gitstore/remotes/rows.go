@@ -158,7 +158,8 @@ func (m *Manager) loadRows(ctx context.Context) ([]*entry, map[space.SpaceID]*no
 	return out, noticesOf, nil
 }
 
-// storeRemote writes a remote and deletes the outcome of the former one.
+// storeRemote writes a remote. If another is set, the remote replaces a different one, whose outcome is
+// deleted.
 func (m *Manager) storeRemote(ctx context.Context, r space.Remote, sealed []byte, another bool) error {
 	return m.o.DB.Transact(ctx, func(tx *gorm.DB) error {
 		row := rowOf(r, sealed)

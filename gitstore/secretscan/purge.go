@@ -40,8 +40,8 @@ const minLearnt = 8
 // Learn adds the secrets on a line (from 1) of content, which a person named. They are
 // then removed wherever they occur, even if the space allows them. If no rule finds a
 // secret on the line, Learn takes the texts that look random, or the whole line if there
-// are none. It returns how many it added: 0 if there is no such line, or only a short word
-// on it.
+// are none. It returns how many secrets it took from the line, with those that it already
+// knew: 0 if there is no such line, or only a short word on it.
 func (u *Purger) Learn(content []byte, line int) int { return u.learn(content, line, true) }
 
 // LearnNamed is like Learn, for a line that a remote named. The remote may be wrong or
@@ -89,7 +89,7 @@ func isToken(r rune) bool {
 // note adds a secret, and returns 1 if it is long enough, else 0.
 func (u *Purger) note(secret []byte) int {
 	if len(secret) < minLearnt || slices.ContainsFunc(u.learnt, func(l []byte) bool { return bytes.Equal(l, secret) }) {
-		return min(len(secret)/minLearnt, 1) // already known
+		return min(len(secret)/minLearnt, 1) // 0 if too short, 1 if already known
 	}
 	u.learnt = append(u.learnt, bytes.Clone(secret))
 	// The longest first, so that no part of one is left.
@@ -115,8 +115,8 @@ func lineBounds(content []byte, line int) (start, end int, ok bool) {
 }
 
 // Rewrite returns content with [Redacted] in place of the secrets that the rules find and
-// of those that u has learnt, or content itself if it has none. keep is always true, which
-// gitstore.(*Store).Purge needs.
+// of those that u has learnt, or content itself if it has none. keep is always true:
+// the result has the form that gitstore.(*Store).Purge requires.
 func (u *Purger) Rewrite(p space.Path, content []byte) (out []byte, keep bool) {
 	n := 0
 	out = content

@@ -159,7 +159,7 @@ func keys(c *Config) []key {
 
 		row("space.max_file", &c.Space.MaxFile, size, 10*mib, "Largest file in a space.", sizes(kib, 2*gib)),
 		row("space.max_size", &c.Space.MaxSize, size, gib, "Size of all files of a space. Its whole history, packed, may have four times this size, or 4GiB if that is more.", sizes(kib, tib)),
-		row("space.screen_secrets", &c.Space.ScreenSecrets, boolean, true, "Whether to look for keys in files. A file with what looks like a key is not committed to a space with a remote, which would refuse every later push; without a remote it is committed with a warning."),
+		row("space.screen_secrets", &c.Space.ScreenSecrets, boolean, true, "Whether to look for keys in files. If a space has a remote, a file with what looks like a key is not committed, because the remote would then refuse every push. In a space without a remote, it is committed with a warning."),
 
 		row("remotes.poll_every", &remotes.PollEvery, duration, 5*time.Minute, "How often the server checks the remote of a space that was used recently. While the space is in use, it checks sixty times as often.", durations(time.Second, 30*day)),
 		row("remotes.retry_max", &remotes.RetryMax, duration, 15*time.Minute, "Longest wait between retries of a temporary failure. A failure that a person must fix, such as revoked access, waits four times as long.", durations(time.Millisecond, 30*day)),
@@ -219,7 +219,7 @@ func sections() []section {
 		{"library", "Sources that people share."},
 		{"snapshot", "A repository that has the files of all sources that follow an upstream, as `docs/SOURCE/…`. Off without a repository. See docs/sources.md."},
 		{"search", "How long a search waits, and which models it uses."},
-		{"search.embeddings", "An embedding model, which finds pages that say the same in other words. Off without a URL and a model."},
+		{"search.embeddings", "An embedding model, which finds pages that say the same in other words. Off if neither a URL nor a model is set."},
 		{"search.rerank", "A model that reranks the best results. Off without a URL."},
 		{"search.expand", "A model that suggests other words for a query. Off without a URL."},
 	}

@@ -154,7 +154,7 @@ func (w *world) installed(a *app, on *account) *installation {
 	return find(w.installations, func(i *installation) bool { return i.app == a && i.account == on })
 }
 
-// must returns v. It panics with what if v is nil.
+// must returns v. If v is nil, it panics with a message that names what.
 func must[T any](v *T, what any) *T {
 	if v == nil {
 		panic(fmt.Sprintf("apptest: there is no %v", what))

@@ -38,7 +38,7 @@ type youTubeClient struct {
 	now     func() time.Time
 	timeout time.Duration
 	next    time.Time
-	version string // of the web page
+	version string // of the web client, as the last page stated it
 }
 
 func newYouTubeClient(y *youTube, env *Env) (*youTubeClient, error) {

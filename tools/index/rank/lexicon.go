@@ -46,8 +46,8 @@ const ownStemWeight = 0.5
 
 // forms returns the terms under which one word of a query is looked up: its term and its stems in
 // the query's language. If the word is a single character of a script without spaces, the terms
-// include the pairs that begin with the character. missing reports that no page has a word of a
-// script with spaces in any form. The terms then include likely corrections, unless the word is a
+// include the pairs that begin with the character. missing is true if the word is of a script
+// with spaces and no page has the word in any form. The terms then include likely corrections, unless the word is a
 // stop word or the databases are behind.
 func (l *lexicon) forms(ctx context.Context, raw string, w parse.Word) (all []form, missing bool, err error) {
 	known, err := l.known(ctx, w.Term)
@@ -69,8 +69,8 @@ func (l *lexicon) forms(ctx context.Context, raw string, w parse.Word) (all []fo
 				continue
 			}
 		}
-		// In a query of unknown language, a word belongs to a language if its forms there
-		// are at least as frequent as the word itself on all pages.
+		// If the language of the query is unknown, a stem is used only if at least as many chunks
+		// have the stem as have the word itself.
 		if n > 0 && (l.reader() != "" || n >= known) {
 			all[0].weight = 1 - ownStemWeight
 			all = append(all, form{s, ownStemWeight})
