@@ -101,7 +101,7 @@ func (s *pages) needsOf(v *web.Visit, h homePage, clients []client) (out []need,
 		k := h.Known
 		if h.Wrong != "" {
 			out = append(out, need{"circle-alert", h.Wrong, h.Way + " Changes by your clients are kept on this server.", base + "/github", "Fix the connection", true})
-		} else if h.Push.State == space.RemoteFailed {
+		} else if h.Push.Problem != "" { // also while the next try runs
 			out = append(out, need{"circle-alert", "The last push failed", h.Push.Detail, base + "/remote", "See what to do", true})
 		}
 		if h.Held > 0 {
