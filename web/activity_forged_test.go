@@ -56,7 +56,7 @@ func TestAttackForgedTrailersHideNothing(t *testing.T) {
 			if s := item(evil.ID); strings.Contains(s, "undone since") || !strings.Contains(s, `action="`+a.in("revert")+`"`) {
 				t.Error("the AI's commit is said to be undone")
 			}
-			if s := item(forged); strings.Contains(s, "on the pages") || strings.Contains(s, "by an import") || !strings.Contains(s, "Mallory</bdi> with git (its message says that it was made on this server") {
+			if s := item(forged); strings.Contains(s, "on the pages") || strings.Contains(s, "by an import") || !strings.Contains(s, "Mallory</bdi> with git (its message claims otherwise)") {
 				t.Error("the forged commit is believed: " + s)
 			}
 			if s := b.get(a.in("commits/%s", evil.ID)).body; strings.Contains(s, "undone since") || !strings.Contains(s, `action="`+a.in("revert?here")+`"`) {

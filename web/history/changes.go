@@ -49,7 +49,8 @@ type commitView struct {
 	Rest            string // the message after its first line
 	ID              string
 	Time            time.Time
-	How             string // how the change was made, if on the pages or as git claims
+	How             string // how the change was made, if on the pages or with git
+	Claims          bool   // the message says, wrongly, that this server made the change
 	Tool, Client    string
 	Parent          string // addresses
 	Files, Download string
@@ -92,7 +93,7 @@ func (s *pages) showCommit(v *web.Visit) error {
 		body.Commit.How, body.Commit.Tool, body.Commit.Client = web.OnPages, "", ""
 	}
 	if c.ClaimedTool != "" {
-		body.Commit.How = "with git (its message says that it was made on this server, which is not true)"
+		body.Commit.How, body.Commit.Claims = "with git", true
 	}
 	if c.Parent != "" {
 		newest, err := m.Log(v.R.Context(), space.LogQuery{Limit: activityNames})
