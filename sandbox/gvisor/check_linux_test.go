@@ -86,7 +86,7 @@ func TestAMissingRootFileSystemIsToldFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer r.Close()
-		if f := r.Diagnose(t.Context()); len(f) != 1 || !strings.Contains(f[0].Detail, want) || !strings.HasPrefix(f[0].Remedy, "Make one as docs/rootfs.md says") {
+		if f := r.Diagnose(t.Context()); len(f) != 1 || !strings.Contains(f[0].Detail, want) || !strings.HasPrefix(f[0].Remedy, "Make a root file system as docs/rootfs.md says") {
 			t.Errorf("%s: %+v", rootfs, f)
 		}
 		err = r.Check(t.Context())
