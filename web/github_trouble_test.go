@@ -18,14 +18,17 @@ func TestAConnectionInTroubleIsToldTheSameEverywhere(t *testing.T) {
 			h := newHubWorld(t)
 			must(t, h.service.Remotes.Set(t.Context(), remotes.SetRequest{Space: h.space.ID, URL: hubURL + "/ada-l/notes.git", Kind: space.KindGitHub, Trusted: true}))
 			h.sync(h.space.ID, errDown)
-			what, way := h.link(h.space.ID, state).Trouble()
+			link := h.link(h.space.ID, state)
+			what, _ := link.Trouble(auth.AtGitHubTab)
 			b := h.as(h.ada)
 			tells := func(name, path string) answer {
 				a := b.get(path)
-				body, way := html.UnescapeString(a.body), way
+				place := auth.AtGitHubTab
 				if path == h.path {
-					way = strings.ReplaceAll(way, auth.AtGitHubTab, "")
+					place = "" // the page itself has the buttons
 				}
+				_, way := link.Trouble(place)
+				body := html.UnescapeString(a.body)
 				if !strings.Contains(body, what) || !strings.Contains(body, way) {
 					t.Errorf("%s does not say it whole", name)
 				}
@@ -47,7 +50,7 @@ func TestAConnectionInTroubleIsToldTheSameEverywhere(t *testing.T) {
 				t.Error("the overview says it more than once")
 			}
 			l := h.link(h.space.ID, auth.LinkConnected)
-			if what, way := l.Trouble(); what+way != "" {
+			if what, way := l.Trouble(auth.AtGitHubTab); what+way != "" {
 				t.Error("one that stands is in trouble")
 			}
 			h.sync(h.space.ID, nil)

@@ -137,9 +137,9 @@ func Span(d time.Duration) string {
 
 // TroubleOf returns a connection's Trouble for a page, with the names from GitHub made
 // safe to show.
-func TroubleOf(l auth.RepositoryLink) (what, way string) {
+func TroubleOf(l auth.RepositoryLink, place string) (what, way string) {
 	l.Account, l.FullName, l.GitHubLogin = Shorten(l.Account, 80), Shorten(l.FullName, 100), Shorten(l.GitHubLogin, 80)
-	return l.Trouble()
+	return l.Trouble(place)
 }
 
 // Plural returns one if n is 1. Otherwise it formats n with many.

@@ -104,7 +104,7 @@ func (s *Server) Authorize(ctx context.Context, q url.Values) (*Request, error) 
 	case id == "":
 		return nil, badRequest("The client did not say which one it is (client_id).", nil)
 	case !isVisible(id, maxClientID):
-		return nil, badRequest("The client’s client_id is malformed.", nil)
+		return nil, badRequest("The client's client_id is malformed.", nil)
 	case redirect == "":
 		return nil, badRequest("The client did not say where to return to (redirect_uri).", nil)
 	}

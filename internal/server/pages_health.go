@@ -312,7 +312,7 @@ func (h *health) github(ctx context.Context) service.HealthCheck {
 			continue
 		}
 		// Do not reveal to an admin whose connections they are.
-		what, way := auth.RepositoryLink{State: state}.Trouble()
+		what, way := auth.RepositoryLink{State: state}.Trouble(auth.AtGitHubTab)
 		c.State = service.HealthNote
 		c.Detail += fmt.Sprintf(" %s: %s", spacesText(n), what)
 		c.Remedy = strings.TrimSpace(c.Remedy + " " + way)

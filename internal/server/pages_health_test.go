@@ -69,7 +69,7 @@ func TestHealthTellsOfConnectionsInTrouble(t *testing.T) {
 	if _, err := c.Accounts.UpdateLink(t.Context(), l, now); err != nil {
 		t.Fatal(err)
 	}
-	what, way := auth.RepositoryLink{State: auth.LinkSuspended}.Trouble()
+	what, way := auth.RepositoryLink{State: auth.LinkSuspended}.Trouble(auth.AtGitHubTab)
 	got := h.github(t.Context())
 	if got.State != service.HealthNote || !strings.Contains(got.Detail, "1 space: "+what) || got.Remedy != way || strings.Contains(got.Detail+got.Remedy, "notes") {
 		t.Errorf("suspended: %+v", got)

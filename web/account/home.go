@@ -167,7 +167,7 @@ func (s *pages) homeSpace(v *web.Visit, body *homePage) (err error) {
 	}
 	if ok {
 		body.Link = &l
-		body.Wrong, body.Way = web.TroubleOf(l)
+		body.Wrong, body.Way = web.TroubleOf(l, auth.AtGitHubTab)
 	}
 	if body.Push, err = s.RemoteOf(v, id); err != nil {
 		return err

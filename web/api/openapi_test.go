@@ -77,8 +77,8 @@ func (d *described) requests(t *testing.T) []request {
 	return list
 }
 
-// Every example is valid: the answer is the documented one or, where the caller has no such source or fact,
-// says so.
+// Every example is valid. The answer is the documented one or, if the caller has no such source or
+// fact, says so.
 func TestEveryRouteAnswersItsExample(t *testing.T) {
 	w := newWorld(t)
 	for _, q := range w.doc.requests(t) {

@@ -150,14 +150,14 @@ func (s *pages) saveUpload(v *web.Visit) error {
 		return s.Saved(v, m, remark, web.DoneURL(dirURL(m.ID, space.Path(body.Dir)), "uploaded"))
 	}
 	text, field := web.Plural(len(body.Refused)+len(body.Taken), "One file was not saved", "%d files were not saved"), "files"
+	if len(body.Taken) > 0 {
+		field = "replace"
+	}
+	if len(body.Taken) == 1 && len(body.Refused) == 0 {
+		text = web.Shorten(body.Taken[0].Name, 80) + " already exists and was not replaced"
+	}
 	if n := len(body.Saved); n > 0 {
 		text = web.Plural(n, "One file was saved", "%d files were saved") + ". " + text
-	}
-	if n := len(body.Taken); n > 0 {
-		field = "replace"
-		if n == 1 && len(body.Refused) == 0 {
-			text = strings.TrimSuffix(text, "One file was not saved") + web.Shorten(body.Taken[0].Name, 80) + " already exists and was not replaced"
-		}
 	}
 	return again(http.StatusUnprocessableEntity, strings.TrimSpace(text+". "+remark), field)
 }

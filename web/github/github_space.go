@@ -2,7 +2,6 @@ package github
 
 import (
 	"net/http"
-	"strings"
 	"time"
 
 	"satchel/auth"
@@ -57,8 +56,7 @@ func (s *pages) githubState(v *web.Visit, m service.View, status int, problem st
 			return err
 		}
 	} else {
-		body.Wrong, body.Way = web.TroubleOf(body.Link)
-		body.Way = strings.ReplaceAll(body.Way, auth.AtGitHubTab, "")
+		body.Wrong, body.Way = web.TroubleOf(body.Link, "")
 		if body.App.URL != "" {
 			body.URL = body.App.URL + "/" + body.Link.FullName
 		}

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"time"
 
+	"satchel/auth"
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
@@ -107,7 +108,7 @@ func (s *pages) remotePage(v *web.Visit, m service.View, form newRemote, kept ke
 			return err
 		}
 		if ok {
-			body.Wrong, body.Way = web.TroubleOf(l)
+			body.Wrong, body.Way = web.TroubleOf(l, auth.AtGitHubTab)
 		}
 	}
 	if body.Held, err = s.pendingList(v, m); err != nil {

@@ -217,7 +217,7 @@ func stateOf(err error) auth.LinkState {
 
 // stateError returns the error for the use of a link that is not connected.
 func stateError(l auth.RepositoryLink) error {
-	what, way := l.Trouble()
+	what, way := l.Trouble(auth.AtGitHubTab)
 	return fault.New(fault.Unavailable, "%s %s", what, way)
 }
 

@@ -8,8 +8,8 @@ import (
 	"satchel/internal/space"
 )
 
-// Paths of this server to which GitHub redirects people or, for PathWebhook, sends webhooks. The App's manifest names
-// them. PathCreated receives the manifest's code.
+// Paths of this server to which GitHub redirects people or, for PathWebhook, sends webhooks. The
+// App's manifest names them. PathCreated receives the manifest's code.
 const (
 	PathCallback       = "/github/callback"
 	PathSetup          = "/github/setup"

@@ -22,8 +22,8 @@ type Command struct {
 type Run func(ctx context.Context, c Command) (output []byte, exitCode int, err error)
 
 // Convert returns the Markdown of a document. The extension of the name says the format. run is
-// required for formats that a program on the machine converts. The error is a *Refusal if the document cannot be
-// converted; its reason names the Debian package if the program is not installed.
+// required for formats that a program on the machine converts. The error is a *Refusal if the
+// document cannot be converted. Its reason names the Debian package of a missing program.
 func Convert(ctx context.Context, run Run, name string, content []byte) ([]byte, error) {
 	if len(content) > maxDocument {
 		return nil, refuse(TooLarge, "The document %s is larger than the %d MB that a document may have.", name, maxDocument>>20)

@@ -8,8 +8,8 @@ import (
 
 // EstimateTokens returns about how many tokens a language model counts in s, and errs
 // upwards. It needs no vocabulary. For prose in any tested language and for source code it is
-// never less than o200k_base counts (1.2 to 1.5 times it for English and code), at most
-// a fifth less than those of cl100k_base and Llama 3, and at most a quarter less than that of
+// never less than the count of o200k_base (1.2 to 1.5 times it for English and code), at most
+// a fifth less than the counts of cl100k_base and Llama 3, and at most a quarter less than that of
 // Claude's published, older tokenizer. For long base64 it may be a quarter less, for random
 // characters more. testdata/tokens.json has such counts.
 //

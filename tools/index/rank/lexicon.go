@@ -47,8 +47,8 @@ const ownStemWeight = 0.5
 // forms returns the terms under which one word of a query is looked up: its term and its stems in
 // the query's language. If the word is a single character of a script without spaces, the terms
 // include the pairs that begin with the character. missing is true if the word is of a script
-// with spaces and no page has the word in any form. The terms then include likely corrections, unless the word is a
-// stop word or the databases are behind.
+// with spaces and no page has the word in any form. The terms then include likely corrections,
+// unless the word is a stop word or the databases are behind.
 func (l *lexicon) forms(ctx context.Context, raw string, w parse.Word) (all []form, missing bool, err error) {
 	known, err := l.known(ctx, w.Term)
 	if err != nil {
