@@ -35,7 +35,7 @@ func (rq *request) settleEra() *rpcError {
 	case header == "":
 		return errorf(protocol.HEADER_MISMATCH, "The MCP-Protocol-Version header is missing.")
 	case declared == "" && (rq.m.id == nil || rq.m.method == ""):
-		return nil // notifications and responses need say nothing of themselves
+		return nil // notifications and responses need not name their version
 	case declared == "":
 		return errorf(protocol.INVALID_PARAMS, "The _meta member %s is missing.", protocol.MetaKeyProtocolVersion)
 	case header != declared && rq.staleHeader(header):
@@ -110,7 +110,7 @@ func readClient(raw json.RawMessage) clientInfo {
 	if len(raw) > 0 && json.Unmarshal(raw, &c) != nil {
 		return clientInfo{}
 	}
-	return clientInfo{strings.Clone(shorten(c.Name)), strings.Clone(shorten(c.Version))} // sessions keep it
+	return clientInfo{strings.Clone(shorten(c.Name)), strings.Clone(shorten(c.Version))} // copies, because sessions keep them
 }
 
 // bindSession finds the session of a legacy message. A session of another user or grant is
@@ -148,7 +148,7 @@ func (rq *request) checkParams() *rpcError {
 	switch rq.m.method {
 	case string(protocol.MethodInitialize):
 		if rq.modern {
-			return rq.unknownMethod() // there is no handshake to make a session
+			return rq.unknownMethod() // this era has neither a handshake nor sessions
 		}
 		version, present, ok := rq.m.params.text("protocolVersion")
 		if !ok || !present {

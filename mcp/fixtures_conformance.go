@@ -147,7 +147,7 @@ func (f *fixtures) broadcast(method string) toolFunc {
 func declares(ctx context.Context, capability string) bool {
 	rq := requestFrom(ctx)
 	if !rq.modern {
-		return true // its handshake said; the suite's client has all
+		return true // the handshake declared them, and the suite's client has all
 	}
 	f, err := readObject(rq.m.meta[protocol.MetaKeyClientCapabilities], nil)
 	return err == nil && f[capability] != nil

@@ -74,8 +74,8 @@ func sampled(r *protocol.CreateMessageResult) string {
 	return ""
 }
 
-// legacyInputTools adds tools that ask the client for input during the call. From
-// 2026-07-28 on they ask through their result; mcp-go asks older clients.
+// legacyInputTools adds tools that ask the client for input during the call. From 2026-07-28 on,
+// a tool asks through its result. For older clients, mcp-go sends the request.
 func (f *fixtures) legacyInputTools() {
 	f.tool("test_sampling", "Asks the client's model.", func(ctx context.Context, r protocol.CallToolRequest) (*protocol.CallToolResult, error) {
 		if got := server.SamplingResponse(r.Params.InputResponses, "answer"); got != nil {

@@ -160,7 +160,7 @@ func (l *limits) begin(p auth.Principal, stream bool, cancel func()) (end func()
 	}, true
 }
 
-// inProgress returns the principals of calls and streams, each once.
+// inProgress returns the principal of each call and stream. A principal can occur several times.
 func (l *limits) inProgress() []auth.Principal {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -90,7 +90,7 @@ type Options struct {
 	MaxSubscriptions int
 
 	SessionTTL     time.Duration // idle life of a legacy session; default 24 h
-	MaxSessions    int           // legacy sessions per user; the oldest gives way; default 64
+	MaxSessions    int           // legacy sessions per user; the least recently used one ends; default 64
 	MaxAllSessions int           // legacy sessions of everyone; default 20,000
 
 	KeepAlive        time.Duration // between comments on a silent stream; default 15 s
@@ -123,8 +123,8 @@ type Options struct {
 type Observer struct {
 	// Call gets every finished request.
 	Call func(CallInfo)
-	// Refused gets the reason of every refusal: "host", "origin", "unauthenticated",
-	// "verifier" (the verifier failed), "scope", "rate", "concurrency", "too_large",
+	// Refused gets the reason of every refusal: "host", "origin", "unauthenticated" (401),
+	// "verifier" (another status for the token), "scope", "rate", "concurrency", "too_large",
 	// "malformed", "session" (unknown), "closing" or "panic".
 	Refused func(reason string)
 }

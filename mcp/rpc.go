@@ -31,7 +31,7 @@ type rpcError struct {
 	Message string `json:"message"`
 	Data    any    `json:"data,omitempty"`
 
-	status int // HTTP; zero means the one of the code and era
+	status int // HTTP; zero means the status for the code and era (see httpStatus)
 }
 
 func errorf(code int, format string, args ...any) *rpcError {

@@ -31,7 +31,7 @@ type Server struct {
 	// are nil in all other builds.
 	fixtures *fixtures
 
-	// calls ends when Close stops waiting for the calls. streams ends when no call is left.
+	// Close ends calls and streams when no call is left, or when it stops waiting for the calls.
 	calls, streams             context.Context
 	endCalls, endStreams       context.CancelFunc
 	mu                         sync.Mutex
@@ -159,7 +159,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// refuse answers an HTTP request of which no message is processed.
+// refuse answers an HTTP request before any of its messages is processed.
 func (s *Server) refuse(w http.ResponseWriter, reason string, e *rpcError, header http.Header) {
 	if s.o.Observer.Refused != nil {
 		s.o.Observer.Refused(reason)
@@ -237,8 +237,8 @@ func (s *Server) Close(ctx context.Context) error {
 	return err
 }
 
-// InProgress returns the principals of the calls and listening streams in progress, each
-// once, so that the server can check whether they still have the right.
+// InProgress returns the principal of each call and listening stream in progress. Callers can
+// check whether these principals still have the right. A principal can occur several times.
 func (s *Server) InProgress() []auth.Principal { return s.limits.inProgress() }
 
 // End cancels the calls and listening streams of matching principals. match must be fast.

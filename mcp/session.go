@@ -27,13 +27,13 @@ type session struct {
 
 	// Guarded by sessions.mu.
 	used   time.Time
-	active int                           // calls and streams in progress; an active session does not expire
-	calls  map[string]context.CancelFunc // by request id
-	ends   map[*context.CancelFunc]struct{}
-	stream context.CancelFunc    // ends the listening stream; nil before the first
-	least  protocol.LoggingLevel // of log messages; empty for none
-	mine   *list.Element         // in sessions.byUser
-	all    *list.Element         // in sessions.order
+	active int                              // calls and streams in progress; an active session does not expire
+	calls  map[string]context.CancelFunc    // by request id
+	ends   map[*context.CancelFunc]struct{} // of the calls and streams in progress
+	stream context.CancelFunc               // ends the listening stream; nil before the first
+	least  protocol.LoggingLevel            // of log messages; empty for none
+	mine   *list.Element                    // in sessions.byUser
+	all    *list.Element                    // in sessions.order
 }
 
 // sessions holds the legacy sessions. Their number is limited for each user and in total.
@@ -137,7 +137,7 @@ func (t *sessions) begin(s *session, requestID string, cancel, withdraw context.
 	defer t.mu.Unlock()
 	key := &cancel
 	if t.byID[s.id] != s {
-		cancel() // it ended since get
+		cancel() // the session ended after get
 		return func() {}
 	}
 	s.active++

@@ -46,9 +46,9 @@ type stream struct {
 type streamState uint8
 
 const (
-	fresh  streamState = iota // nothing is sent
-	events                    // the header of an event stream is
-	done                      // all is
+	fresh  streamState = iota // nothing was sent
+	events                    // the header of an event stream was sent
+	done                      // nothing more is sent
 )
 
 func (s *Server) newStream(w http.ResponseWriter, r *http.Request) *stream {

@@ -152,7 +152,7 @@ func (r *Reviews) Undo(ctx context.Context, id space.SpaceID, by space.UserID, p
 		if len(c.Rejected) > 0 {
 			return fault.New(fault.Invalid, "The former version of %s cannot be restored: %s", string(p), c.Rejected[0].Why)
 		}
-		// It is undone, even if storing the decision fails.
+		// The commit is made, even if storing the decision fails.
 		if err := r.save(ctx, id, st, st.cursor, r.decision(id, w, undone, by)); err != nil {
 			st.rows = nil
 			if !errors.Is(err, errRaced) {

@@ -13,7 +13,7 @@
 //
 // The branch's log proves which commits Satchel made, and by which tool. Any other commit
 // is a person's, because an AI that uses Satchel cannot push. Its trailers prove nothing:
-// if they name the tool of an AI, it waits, but they never exempt it from review.
+// if they name an AI's tool, the commit waits, but trailers never exempt a commit from review.
 //
 // For every path, the package keeps the baseline: the content that a person last knew there.
 // Undo restores it. A path whose content at head differs from its baseline waits. A baseline

@@ -78,8 +78,8 @@ type author struct {
 	moving bool // a person moved files on the pages
 }
 
-// authorOf returns the author of a commit. For Satchel's own commits that is proven. Other
-// commits are a person's, unless their trailers name a tool that is not a person's: so
+// authorOf returns the author of a commit. For Satchel's own commits the author is proven.
+// Other commits are a person's, unless their trailers name a tool that is not a person's. So
 // trailers can only make more files wait.
 func (w *stepper) authorOf(c space.Commit, s gitstore.CommitBetween) author {
 	a := author{maker: maker{string(c.ID), c.Tool, c.Client, database.Millis(c.Time)}}

@@ -1,6 +1,6 @@
 // Package secretscan finds secrets in files before they are committed, by rules for the
 // formats of keys and tokens. Once a key is in the history, a remote with push protection
-// refuses that push and every later one.
+// refuses every push. Call New, then Scanner.Screen before each file is committed.
 //
 // It guarantees:
 //

@@ -250,8 +250,8 @@ func hasRun(content []byte, n int) bool {
 	return true
 }
 
-// match tries the rule at start. It calls found with the secret's bounds,
-// returns where the match ends, 0 for none, and how many bytes it may have read.
+// match tries the rule at start. If it matches, match calls found with the secret's bounds.
+// It returns where the match ends, or 0 for none, and how many bytes it may have read.
 func (r *compiled) match(content []byte, start int, found func(start, end int)) (end, cost int) {
 	r.once.Do(r.compile)
 	view := content[start:min(start+r.window, len(content))]
@@ -338,8 +338,8 @@ func longest(re *syntax.Regexp) int {
 	return 0
 }
 
-// insideWord reports whether a letter, digit or _ precedes start. One that ends an escape
-// does not count: \n and \u0022 in JSON, %3D in a URL.
+// insideWord reports whether a letter, digit or _ precedes start. The last character of an
+// escape does not count, such as \n and \u0022 in JSON, and %3D in a URL.
 func insideWord(content []byte, start int) bool {
 	if start < 1 || !isWord(content[start-1]) {
 		return false

@@ -40,8 +40,8 @@ const minLearnt = 8
 // Learn adds the secrets on a line (from 1) of content, which a person named. They are
 // then removed wherever they occur, even if the space allows them. If no rule finds a
 // secret on the line, Learn takes the texts that look random, or the whole line if there
-// are none. It returns how many secrets it took from the line, with those that it already
-// knew: 0 if there is no such line, or only a short word on it.
+// are none. It returns how many secrets the line has, including those that u already knew:
+// 0 if there is no such line, or only a short word on it.
 func (u *Purger) Learn(content []byte, line int) int { return u.learn(content, line, true) }
 
 // LearnNamed is like Learn, for a line that a remote named. The remote may be wrong or

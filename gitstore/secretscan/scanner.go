@@ -59,9 +59,9 @@ func New(o Options) (*Scanner, error) {
 // Scan returns the secrets in a file's content, in order and without overlap,
 // at most Options.MaxFindings of them. Binary files are searched as they are:
 // a key in a database or a program is as readable as in a text. Text in UTF-16
-// is searched as text, and base64 is decoded once: its finding covers all of
-// it, and has the fingerprint of the secret inside. A symbolic link's content is
-// its target.
+// is searched as text. Base64 is decoded once: the finding covers all of the
+// base64, and has the fingerprint of the secret inside. A symbolic link's content
+// is its target.
 //
 // If the content has more findings, or so many beginnings of keys that searching all of it
 // would take too long, one more finding, of the rule RuleUnread, covers the rest of the

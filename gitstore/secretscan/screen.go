@@ -28,14 +28,14 @@ func (r *Refusal) Error() string {
 	return b.String()
 }
 
-// Screen returns nil if the content may be committed, else a fault.Forbidden that names the
-// line, the rule and how a person may allow it, and not the path; its cause is a *Refusal.
-// before, which may be nil, returns the current content at the path, empty if there is
-// none: a secret that the file already has does not block other changes to it. The path is
-// searched too. Screen fits gitstore.Options.Screen.
+// Screen returns nil if the content may be committed, else a fault.Forbidden whose cause is a
+// *Refusal. Its message names the line, the rule and how a person may allow the secret, but
+// not the path. before, which may be nil, returns the current content at the path, empty if
+// there is none: a secret that the file already has does not block other changes to it. The
+// path is searched too. Screen fits gitstore.Options.Screen.
 //
 // The error may also be ctx's, or a fault.Unavailable if the database does not answer. The
-// file then waits.
+// file is then not committed either.
 func (s *Scanner) Screen(ctx context.Context, id space.SpaceID, p space.Path, content []byte, before func() ([]byte, error)) error {
 	found, err := s.scan(ctx, content)
 	if err != nil {

@@ -42,7 +42,7 @@ type Manager struct {
 	listed listings
 }
 
-// entry is a source with its snapshots. All but turn are under Manager.mu.
+// entry is a source with its snapshots. Manager.mu guards all fields except turn.
 type entry struct {
 	turn chan struct{} // held by the only run that creates a snapshot
 	src  space.Source
@@ -56,7 +56,7 @@ type entry struct {
 	why      error
 	again    time.Time
 	failures int
-	// prev is the snapshot before, for calls that began with it.
+	// prev is the snapshot before cur, for calls that began with it.
 	cur, prev *snapshot
 	tree      string // the directory with the files of cur; empty if there is none yet
 }
@@ -151,7 +151,7 @@ func (m *Manager) Publish(ev space.Event) {
 func (m *Manager) rouse() {
 	select {
 	case m.wake <- struct{}{}:
-	default: // it already has a request
+	default: // a request is already pending
 	}
 }
 
@@ -362,7 +362,7 @@ func (m *Manager) Sync(ctx context.Context, user space.UserID, id string) (space
 }
 
 // Reset is like Sync, but makes a new snapshot even if there is one of the same commit,
-// and writes the files that sandboxes see again.
+// and rewrites the files that sandboxes see.
 func (m *Manager) Reset(ctx context.Context, user space.UserID, id string) (space.Source, error) {
 	return m.syncFor(ctx, user, id, true)
 }

@@ -173,8 +173,8 @@ func (m *Manager) Remove(ctx context.Context, id space.SpaceID, source string) e
 	return m.end(ctx, e)
 }
 
-// RemoveAll unpublishes all sources of a deleted space. The process with their index open
-// drops the index, at the next start at the latest.
+// RemoveAll unpublishes all sources of a deleted space. The process that has their index
+// open drops it, at its next start at the latest.
 func (m *Manager) RemoveAll(ctx context.Context, id space.SpaceID) error {
 	m.changing.Lock()
 	defer m.changing.Unlock()
@@ -238,7 +238,7 @@ func (m *Manager) drop(ctx context.Context, c space.SpaceID) {
 	}
 }
 
-// Peek returns the content of a file of a preview, by its space.
+// Peek returns the content of a file that Preview listed for the space.
 func (m *Manager) Peek(ctx context.Context, id space.SpaceID, f space.Entry) ([]byte, error) {
 	return m.o.Store.ReadBlob(ctx, id, f.Blob)
 }

@@ -62,8 +62,9 @@ func (m *Manager) Head(_ context.Context, c space.SpaceID) (space.CommitID, erro
 	return m.source(e).Commit, nil
 }
 
-// Newest returns the commit that the next snapshot of the collection will show: the
-// head of its space or the last complete sync or, if making a snapshot of that failed, the current one.
+// Newest returns the commit that the next snapshot of the collection will show: the head of
+// its space or the last complete sync. If making that snapshot failed, it is the commit of the
+// current snapshot.
 func (m *Manager) Newest(ctx context.Context, c space.SpaceID) (space.CommitID, error) {
 	e, err := m.byCollection(c)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // sync creates a snapshot of a source at its space's head. If that fails, the previous snapshot
-// stays, and the source has the error. With reset, sync reuses nothing of the old snapshot.
+// stays, and the source shows the error. With reset, sync reuses nothing of the old snapshot.
 func (m *Manager) sync(ctx context.Context, e *entry, reset bool) error {
 	select {
 	case e.turn <- struct{}{}:
@@ -128,7 +128,7 @@ const (
 	lastAgain  = time.Hour
 )
 
-// failedAt returns the error of a head's failed snapshot while it is not due again.
+// failedAt returns the error of a head's failed snapshot until it is time to try again.
 func (m *Manager) failedAt(e *entry, head space.CommitID) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

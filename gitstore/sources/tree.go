@@ -26,8 +26,8 @@ const (
 	scratchDir = "scratch" // trees that are being made or removed
 )
 
-// writeTree writes a snapshot's files into a new directory, from objects. Files that an
-// older tree has are hard links to it.
+// writeTree writes a snapshot's files into a new directory. Files that the older tree has too
+// become hard links to its files. The contents of the others come from the store.
 func (m *Manager) writeTree(ctx context.Context, s space.Source, sn *snapshot, dir string, old *snapshot, oldTree string) error {
 	return makeTree(ctx, sn, dir, func(f space.Entry, to string) error {
 		if old != nil && oldTree != "" {

@@ -203,7 +203,7 @@ func problemOfRefusal(reason, by, theirs, mine string) Problem {
 }
 
 // words are messages of remotes and git, in lower case, with their meaning. The first match
-// counts, so precise ones come first.
+// wins, so precise messages come first.
 var words = []struct {
 	problem Problem
 	any     []string
@@ -261,7 +261,7 @@ var gitWords = []struct {
 	{Malformed, []string{"index-pack failed", "invalid index-pack output", "pack has bad object", "pack is corrupted", "pack signature mismatch", "bad pack", "inflate", "bad line length", "protocol error",
 		"did not send all necessary objects", "is this a git repository", "invalid server response", "expected service", "unexpected line", "garbage", "corrupt", "bad object", "unknown object format", "mismatched algorithms"}},
 	{Busy, []string{"cannot lock ref", ".lock': file exists"}},
-	{Network, []string{"could not read from remote repository"}}, // ends many others
+	{Network, []string{"could not read from remote repository"}}, // last, because it follows many other messages
 }
 
 // connectStatus matches git's message if our own proxy refuses a tunnel; httpStatus, if the
@@ -271,7 +271,7 @@ var (
 	httpStatus    = expression(`(?:The requested URL returned error: |RPC failed; HTTP )(\d{3})`)
 )
 
-// problemOfRun returns why a run failed that reported no refused ref.
+// problemOfRun returns why a run of git failed, if it did not report a refused ref.
 func problemOfRun(mine, theirs string) (Problem, int) {
 	if m := connectStatus().FindStringSubmatch(mine); m != nil {
 		n, _ := strconv.Atoi(m[1])

@@ -1,5 +1,6 @@
 // Package transport lists the refs of git remotes, fetches from them and pushes to them. It
-// works on git directories and URLs, and does not know spaces.
+// works on git directories and URLs, not on spaces. Call [New], then [Client.List],
+// [Client.Fetch] and [Client.Push].
 //
 // A credential reaches only the one git process (through its environment) or the one
 // request that needs it, and never an argument, a URL, a file, a log or an error. A user's

@@ -219,8 +219,8 @@ func (c *Client) environment(ctx context.Context, e Endpoint, p place) ([]string
 	return append(kv, "GIT_CONFIG_COUNT="+strconv.Itoa(len(kv)/2)), nil
 }
 
-// neutralDir is a directory for runs that need no repository: not one in which
-// git could find somebody's configuration.
+// neutralDir returns a directory for runs that need no repository. It is one in which git finds
+// nobody's configuration.
 func neutralDir() string {
 	root, err := filepath.Abs(string(filepath.Separator))
 	if err != nil {

@@ -83,7 +83,7 @@ func (r Reader) Rewrite(tree packfile.Hash, edits []Edit, out *[]Object) (packfi
 				kept = append(kept, packfile.TreeEntry{Name: e.Name, Mode: packfile.ModeDir, Hash: h})
 			}
 		case e.IsDir() && g.self != nil && g.self.Mode == 0:
-			kept = append(kept, e) // a removed file is not a directory
+			kept = append(kept, e) // the edit removes a file, not a directory
 		case !e.IsDir() && g.self == nil && len(g.below) > 0:
 			return packfile.Hash{}, fmt.Errorf("edit below the file %q", e.Name)
 		}

@@ -1,5 +1,6 @@
 // Package acme keeps a TLS certificate for the one public name of the server. It gets the
-// certificate over ACME (RFC 8555) from an authority such as Let's Encrypt.
+// certificate over ACME (RFC 8555) from an authority such as Let's Encrypt. Call [New], listen
+// with [Manager.TLSConfig], then call [Manager.Start].
 //
 // It sends requests to the authority only when the server starts and when a third of a
 // certificate's life is left. A connection to the server never causes a request, whatever

@@ -8,7 +8,7 @@ import (
 )
 
 // look is the longest sleep before the loop checks the clock again. Somebody may set the
-// clock, and it continues while the machine sleeps.
+// clock, and the clock continues while the machine sleeps.
 const look = time.Hour
 
 // run requests a certificate whenever one is due, until ctx ends.
@@ -93,9 +93,9 @@ func (m *Manager) failed(err error) {
 }
 
 // renewAt returns when a certificate must be renewed: when a third of its life is left, or
-// half of a life under ten days, as Let's Encrypt recommends. Bits of the certificate make
-// the time up to a thirtieth earlier, so that certificates of the same age are not all
-// renewed at once.
+// half if its life is shorter than ten days, as Let's Encrypt recommends. A hash of the
+// certificate makes the time up to a thirtieth of its life earlier, so that certificates of
+// the same age are not all renewed at once.
 func renewAt(leaf *x509.Certificate) time.Time {
 	life := leaf.NotAfter.Sub(leaf.NotBefore)
 	left := life / 3

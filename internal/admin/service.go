@@ -30,8 +30,8 @@ type Service interface {
 // Info describes the running server.
 type Info struct {
 	Version string `json:"version"`
-	// Passing is set where a client's own process serves for as long as that
-	// client runs (satchel stdio where no server ran).
+	// Passing means that the server is a client's own process and ends with the client
+	// (satchel stdio, if no server ran before).
 	Passing bool `json:"passing,omitempty"`
 	// URL is the MCP endpoint for clients on this machine. It is empty if no server runs.
 	URL string `json:"url"`

@@ -19,11 +19,11 @@ import (
 	"satchel/internal/service"
 )
 
-// maxRequest bounds what a request of the socket says of itself, in bytes; an
-// import's stream comes apart from it.
+// maxRequest bounds the JSON body of a request, in bytes. It does not apply to the streams of
+// imports and uploads.
 const maxRequest = 1 << 20
 
-// statuses maps fault codes to HTTP's; what is not here is 500.
+// statuses maps fault codes to HTTP status codes. All other codes become 500.
 var statuses = map[fault.Code]int{
 	fault.Invalid:     http.StatusBadRequest,
 	fault.NotFound:    http.StatusNotFound,
@@ -56,7 +56,7 @@ func Listen(path string) (*Socket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the command socket: %w", err)
 	}
-	// The address may be good for this call only; Close removes the file by its
+	// The address may be valid only until done is called, so Close removes the file by its
 	// real name.
 	s := &Socket{UnixListener: l.(*net.UnixListener), path: path}
 	s.SetUnlinkOnClose(false)
@@ -85,9 +85,9 @@ func (s *Socket) Close() error {
 // that Satchel runs on (macOS has 104 bytes with the final NUL, Linux 108).
 const maxSocketPath = 103
 
-// socketAddress returns an address for path that fits into a socket address: on
-// Linux a path that is too long is named through a descriptor of its directory.
-// done must be called after the address was used.
+// socketAddress returns a name for path that fits into a socket address. On Linux, it names a
+// path that is too long through a descriptor of its directory. The caller must call done after
+// it has used the name.
 func socketAddress(path string) (addr string, done func(), err error) {
 	if len(path) <= maxSocketPath {
 		return path, func() {}, nil
@@ -113,8 +113,8 @@ func Handler(s Service, log *slog.Logger) http.Handler {
 		answerLines(w, log, "import", func(progress func(string)) (service.ImportResult, error) {
 			return s.Import(service.WithProgress(r.Context(), progress), in)
 		})
-		// The client ends its stream when it has read the answer; were the
-		// connection closed before, it might see that and not the answer.
+		// The client ends its stream when it has read the answer. If the connection were
+		// closed before, the client might see only that, and not the answer.
 		_, _ = io.Copy(io.Discard, r.Body)
 	})
 	m.HandleFunc("POST /import-memory", func(w http.ResponseWriter, r *http.Request) {
@@ -142,13 +142,13 @@ func Handler(s Service, log *slog.Logger) http.Handler {
 	return m
 }
 
-// socketMux is what the socket answers.
+// socketMux routes the requests on the socket.
 type socketMux struct {
 	*http.ServeMux
 	log *slog.Logger
 }
 
-// handle answers an operation with one JSON value for another.
+// handle registers an operation whose request and answer are one JSON value each.
 func handle[In any](m *socketMux, op string, f func(ctx context.Context, in In) (any, error)) {
 	m.HandleFunc("POST /"+op, func(w http.ResponseWriter, r *http.Request) {
 		in, err := read[In](w, r)
@@ -228,7 +228,7 @@ type answerLine[Out any] struct {
 // answerLines does long work and answers with lines.
 func answerLines[Out any](w http.ResponseWriter, log *slog.Logger, op string, f func(progress func(string)) (Out, error)) {
 	rc := http.NewResponseController(w)
-	// The answer's progress comes while the request's stream is read.
+	// Progress is written while the request's stream is still being read.
 	_ = rc.EnableFullDuplex()
 	var mu sync.Mutex
 	write := func(l answerLine[Out]) {

@@ -1,4 +1,4 @@
-// Package arch keeps the architecture of docs/architecture.md. Its tests check that
+// Package arch enforces the architecture of docs/architecture.md. Its tests check that
 // packages import only what their row of the table allows, that each has one package
 // comment, that heavy dependencies have few importers, and that no test states a time
 // limit (docs/testing.md).

@@ -1,4 +1,4 @@
-// Package bytesize formats sizes for people in one way, and never less than the size.
+// Package bytesize formats sizes for people in one way, and rounds them up. Call [Text].
 package bytesize
 
 import "fmt"

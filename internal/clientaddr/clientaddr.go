@@ -25,11 +25,11 @@ func New(trusted []netip.Prefix) *Resolver {
 	return r
 }
 
-// Of returns the address that a request comes from. It is the connection's address. If that
-// is a trusted proxy, it is the right-most address in X-Forwarded-For that is not a trusted
-// proxy. If an entry of that header is not an address, Of ignores it and everything to its
-// left, and returns the last known proxy. It returns IPv4 addresses in IPv6 form as IPv4,
-// without zones. The address is invalid if the connection has none, as on a unix socket.
+// Of returns the address that a request comes from. It is the connection's address or, if the
+// connection comes from a trusted proxy, the right-most address in X-Forwarded-For that is not
+// a trusted proxy. If an entry of that header is not an address, Of ignores it and everything
+// to its left, and returns the last known proxy. It returns IPv4 addresses in IPv6 form as
+// IPv4, and no zones. The address is invalid if the connection has none, as on a unix socket.
 func (r *Resolver) Of(req *http.Request) netip.Addr {
 	addr := parse(req.RemoteAddr)
 	if !r.trusts(addr) {

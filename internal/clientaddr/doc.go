@@ -1,5 +1,5 @@
-// Package clientaddr finds the network address that a request comes from, and the key under
-// which its requests are counted.
+// Package clientaddr finds the network address that a request comes from ([New],
+// [Resolver.Of]), and the key under which the requests of an address are counted ([Key]).
 //
 // Clients cannot choose their own address: X-Forwarded-For is read only if the connection
 // comes from a proxy that the operator configured. It is then read from the right, where

@@ -311,8 +311,8 @@ type relation struct {
 	why        string
 }
 
-// relations returns the rules about pairs of keys. If each of the two keys is valid on its
-// own, a violation is reported at the first one.
+// relations returns the rules about pairs of keys. A broken rule is reported only if both keys
+// are valid on their own.
 func (c *Config) relations() []relation {
 	s, a, box, r, m := &c.Server, &c.Auth, &c.Sandbox, &c.Remotes, &c.Search
 	return []relation{

@@ -225,7 +225,7 @@ const inFile = "file:"
 // maxSecret is the maximum size of a secret in a file, in bytes.
 const maxSecret = 4096
 
-// Read returns the secret. key is the name of the secret's key for errors.
+// Read returns the secret. key is the secret's configuration key, for errors.
 func (s Secret) Read(key string) (string, error) {
 	path, ok := strings.CutPrefix(string(s), inFile)
 	if !ok {

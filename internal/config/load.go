@@ -27,8 +27,8 @@ const maxFile = 1 << 20
 
 // Source is the input of Load.
 type Source struct {
-	// Flags holds the command's flags of AddFlags and AddServerFlags. It may be nil. Only
-	// flags on the command line count.
+	// Flags holds the command's flags of AddFlags and AddServerFlags. It may be nil. Load uses
+	// only flags that the command line sets.
 	Flags *pflag.FlagSet
 	// Environ is the environment in the form of os.Environ.
 	Environ []string
@@ -121,8 +121,9 @@ func Load(src Source) (*Config, error) {
 	return &l.cfg, nil
 }
 
-// DataDir returns the data directory that is used if none is configured: satchel in
-// $XDG_DATA_HOME, or ~/.local/share/satchel. lookup is os.LookupEnv or a replacement.
+// DataDir returns the data directory that is used if neither a flag nor a file names one:
+// $SATCHEL_DATA_DIR, or else satchel in $XDG_DATA_HOME, or else ~/.local/share/satchel. lookup
+// is os.LookupEnv or a replacement.
 func DataDir(lookup func(string) (string, bool)) (string, error) {
 	if d, ok := lookup("SATCHEL_DATA_DIR"); ok && d != "" {
 		return filepath.Abs(d)

@@ -17,8 +17,8 @@ type SyncedSource struct {
 	ID, Kind           string
 	Title, Description string
 	Aliases            string // separated by commas
-	// Everybody lets everybody on the server read the source. Otherwise Readers, who are named by
-	// their user names, can.
+	// Everybody lets everybody on the server read the source. Otherwise only the users whose names
+	// are in Readers can.
 	Everybody bool
 	Readers   []string
 	// Every is the interval between syncs. Nil means the default, and 0 only on request.
@@ -169,7 +169,7 @@ func (l *loader) checkEntry(name string, v *yaml.Node, e SyncedSource, at map[st
 	l.mistake(place(name, where), "sources: %s: %s", e.ID, strings.TrimSuffix(fault.PublicOf(err), "."))
 }
 
-// set sets one key. Keys that are not of every entry are settings of the kind.
+// set sets one key. A key that is not in entryKeys is a setting of the kind.
 func (e *SyncedSource) set(key string, v any, paused *bool, settings map[string]any) error {
 	text := func(to *string) error {
 		s, ok := v.(string)

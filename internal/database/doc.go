@@ -1,5 +1,6 @@
 // Package database opens the one database in which every part of Satchel keeps its rows,
-// and brings its tables up to date. The URL decides whether it is SQLite or PostgreSQL.
+// and brings its tables up to date. The URL decides whether it is SQLite or PostgreSQL. Call
+// [Open], then [DB.Migrate].
 //
 // Both give the same guarantees. What [DB.Transact] has committed survives a power loss. A
 // transaction that fails or panics changes nothing. No value of a query and no password of

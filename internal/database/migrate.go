@@ -46,9 +46,9 @@ type appliedRow struct {
 	Applied int64
 }
 
-// Migrate brings the tables of the packages in steps up to date. It does so in one
-// transaction, so it applies all steps or none. The order of the packages is that of their
-// first steps. It returns how many steps it applied.
+// Migrate applies the steps that the database does not have yet, in one transaction: all of
+// them or none. The order of the packages is that of their first steps. Migrate returns how
+// many steps it applied.
 //
 // The error is a fault.Unavailable if the database has a step that this program does not
 // know, because a newer program applied it.

@@ -21,8 +21,8 @@ type Run struct {
 	N    int
 }
 
-// maxEdits limits the edits of the smallest difference. The search stores an integer for each
-// pair of edits, at most 4 MB.
+// maxEdits limits the edits of the smallest difference. The memory of the search grows with
+// the square of the edits, to at most 4 MB.
 const maxEdits = 1000
 
 // Diff returns the runs that turn one sequence into another. If both change in one place,
@@ -44,7 +44,7 @@ func Diff[T comparable](from, to []T, work *int) (runs []Run, exact bool) {
 	return b.runs, exact
 }
 
-// ends counts what two sequences begin and then end with alike.
+// ends counts the equal elements at the start of two sequences, and then those at the end.
 func ends[T comparable](x, y []T) (first, last int) {
 	for first < len(x) && first < len(y) && x[first] == y[first] {
 		first++
@@ -84,13 +84,14 @@ func (b *builder) same(n int) {
 }
 
 // smallest is the greedy algorithm of Myers, "An O(ND) Difference Algorithm and
-// Its Variations" (1986). It writes nothing where it gives up.
+// Its Variations" (1986). If it gives up, it returns false and writes nothing to b.
 func smallest[T comparable](b *builder, x, y []T, work *int) bool {
 	if len(x) == 0 || len(y) == 0 {
 		b.removed, b.added = b.removed+len(x), b.added+len(y)
 		return true
 	}
-	// at[d][k+d] is how far in x d edits come on the diagonal k.
+	// at[d][k+d] is the index in x that d edits reach on the diagonal k, the index in x
+	// minus the index in y.
 	var at [][]int32
 	reach := func(d, k int) int {
 		if d < 0 || k < -d || k > d {
@@ -98,7 +99,8 @@ func smallest[T comparable](b *builder, x, y []T, work *int) bool {
 		}
 		return int(at[d][k+d])
 	}
-	// step is where the last of d edits leads on the diagonal k, and by which kind.
+	// step returns the index in x after the last of d edits on the diagonal k, and the kind
+	// of that edit.
 	step := func(d, k int) (i int, kind Kind) {
 		if d == 0 {
 			return 0, Same
@@ -130,7 +132,7 @@ func smallest[T comparable](b *builder, x, y []T, work *int) bool {
 	return false
 }
 
-// trace writes the edits that led to the end.
+// trace follows the search back from its end, and writes its edits to b.
 func trace(b *builder, step func(d, k int) (int, Kind), reach func(d, k int) int, i, j, d int) {
 	var back []Run
 	for ; d >= 0; d-- {
@@ -179,7 +181,8 @@ func anchored[T comparable](b *builder, x, y []T) {
 
 type pair struct{ x, y int }
 
-// once lists the places of what both have exactly once, in the order of x.
+// once returns the positions of the elements that x and y each have exactly once, in the
+// order of x.
 func once[T comparable](x, y []T) []pair {
 	type seen struct{ inX, inY, y int }
 	all := make(map[T]seen, len(x))
@@ -203,9 +206,9 @@ func once[T comparable](x, y []T) []pair {
 	return out
 }
 
-// rising is the longest part of pairs, in their order, of which y only grows.
+// rising returns the longest subsequence of pairs in which y only grows.
 func rising(all []pair) []pair {
-	var tops []int // the pair that ends the best part of each length
+	var tops []int // for each length, the last pair of the best subsequence
 	before := make([]int, len(all))
 	for n, p := range all {
 		at, _ := slices.BinarySearchFunc(tops, p.y, func(t, y int) int { return cmp.Compare(all[t].y, y) })

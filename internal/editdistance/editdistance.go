@@ -4,10 +4,10 @@ package editdistance
 
 import "strings"
 
-// Within returns how many letters must be inserted, deleted, replaced or swapped
-// with their neighbour to make b of a (optimal string alignment; a letter is a
-// code point), or limit+1 where it is more than limit. It takes time in
-// proportion to the product of both lengths: bound what a stranger typed.
+// Within returns how many letters must be inserted, deleted, replaced or swapped with their
+// neighbour to turn a into b (optimal string alignment; a letter is a code point). It returns
+// limit+1 if that is more than limit. The time is proportional to the product of the lengths,
+// so callers must limit the length of text from strangers.
 func Within(a, b string, limit int) int {
 	// Words of a usual length need nothing from the heap.
 	const usual = 32

@@ -109,7 +109,7 @@ func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, e
 }
 
 // Resolve returns an address of a host that may be dialled, for a program that must get an
-// address. The error is a *BlockedError if there is none.
+// address. If the rules refuse all its addresses, the error is a *BlockedError.
 func (p *Proxy) Resolve(ctx context.Context, host string) (netip.Addr, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.o.DialTimeout)
 	defer cancel()

@@ -6,4 +6,7 @@
 // nothing. IPv6 forms of an IPv4 address count as that address. The machine's own addresses are
 // refused, even public ones. Programs that dial by themselves, such as git, use the CONNECT
 // proxy, which only serves callers with its credential.
+//
+// Call NewProxy for requests to hosts that users name, and NewClient for other requests of the
+// server. Check checks one address.
 package egress

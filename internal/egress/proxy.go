@@ -113,7 +113,7 @@ func (p *Proxy) Close() error {
 	return nil
 }
 
-// shut closes the listener first, so that no tunnel begins after another has ended.
+// shut closes the listener first, so that no new tunnel begins while it ends the open ones.
 func (p *Proxy) shut() {
 	p.mu.Lock()
 	p.closed = true

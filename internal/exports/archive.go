@@ -18,7 +18,7 @@ import (
 // archive is an open zip archive with its nested archives.
 type archive struct {
 	files []*zip.File
-	left  int64 // bytes that may still be unpacked
+	left  int64 // bytes that may still be unpacked, of all
 	all   int64
 	held  int64 // bytes of nested archives that memory may still hold, of limit
 	limit int64

@@ -29,8 +29,8 @@ const (
 	maxItems = 200_000
 )
 
-// tooManyValues returns an error for JSON with too many values. It counts their marks, also
-// inside texts.
+// tooManyValues returns an error for JSON with too many values. It estimates them by the commas
+// and braces, including those inside strings.
 func tooManyValues(raw []byte) error {
 	if bytes.Count(raw, []byte(","))+bytes.Count(raw, []byte("{")) > maxValues {
 		return fault.New(fault.TooLarge, "A part of the file has too many values. Split the source.")
@@ -105,7 +105,7 @@ func eachItem(r io.Reader, f func(json.RawMessage) error) error {
 			return wrong(err)
 		}
 	}
-	// Reading to the end checks the sum in the archive.
+	// Reading to the end verifies the file's checksum in the archive.
 	if _, err := io.Copy(io.Discard, r); err != nil {
 		return wrong(err)
 	}
@@ -177,7 +177,7 @@ func isConversations(name string) bool {
 	return name == "conversations.json" || ok && json && err == nil
 }
 
-// isAccount reports whether a file is about the account and the export alone.
+// isAccount reports whether a file is only about the account or the export.
 func isAccount(name string) bool {
 	switch name {
 	case "users.json", "user.json", "user_settings.json", "login_history.json", "export_manifest.json":

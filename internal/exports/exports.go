@@ -129,7 +129,7 @@ type builder struct {
 	keys   map[string]bool // keys of facts
 }
 
-// maxSkipped limits what memory holds about an export that has nothing but small wrong parts.
+// maxSkipped limits Bundle.Skipped, because an export can consist of many small wrong parts.
 const maxSkipped = 1000
 
 func (b *builder) skip(name, why string) {
@@ -144,7 +144,7 @@ func (b *builder) skip(name, why string) {
 	b.Skipped = append(b.Skipped, Skipped{name, why})
 }
 
-// page adds a page. name is the name in the source, for what is skipped.
+// page adds a page, or skips it and says why. name is its name in the source.
 func (b *builder) page(name, p string, content []byte) error {
 	if _, err := space.ParsePath(p); err != nil {
 		b.skip(name, "Its name cannot be a path. "+fault.PublicOf(err))

@@ -9,7 +9,8 @@ import (
 	"satchel/internal/fault"
 )
 
-// mem0 reads an export of mem0: a list of memories, alone or as results or memories.
+// mem0 reads an export of mem0: a list of memories, or an object with such a list in the field
+// results or memories.
 func (b *builder) mem0(text []byte) error {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	if err := tooManyValues(text); err != nil {

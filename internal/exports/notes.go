@@ -62,7 +62,7 @@ func (b *builder) note(a *archive, f *zip.File, to string, change func([]byte) [
 // notionID is the ID at the end of a name in Notion's export.
 var notionID = regexp.MustCompile(`^(.*?) ?([0-9a-f]{32})$`)
 
-// notionName returns a part of a path with 8 digits of its ID.
+// notionName returns a part of a path with its ID shortened to 8 digits.
 func notionName(part string) string {
 	ext := path.Ext(part)
 	if strings.Contains(ext, " ") {

@@ -90,7 +90,8 @@ func jsonFormat(r io.Reader) (string, error) {
 }
 
 var (
-	// bullet is what begins an entry of a list, with a date as assistants write it.
+	// bullet matches the mark before an entry of a list. dated matches the date that assistants
+	// write before its text.
 	bullet = regexp.MustCompile(`^\s*(?:[-*•]|\d{1,4}[.)])\s+`)
 	dated  = regexp.MustCompile(`^\[[^\]]{4,20}\]\s*[-–—:]\s*`)
 	// heading is a line that names the lines below it.

@@ -347,8 +347,8 @@ func (w Words) Similar(other Words) bool {
 // unspaced are scripts that do not separate words by blanks.
 var unspaced = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar}
 
-// Contains reports whether a text contains all words of a query, of which there is at least
-// one. A word of a script that does not separate words can be a part of a longer run.
+// Contains reports whether a text contains all words of a query. It returns false for an empty
+// query. A word of a script that does not separate words can be a part of a longer run.
 func Contains(text string, query Words) bool {
 	words := WordsOf(text)
 	for w := range query {

@@ -98,7 +98,7 @@ func Of(d frontmatter.Document) Fact {
 	return f
 }
 
-// Day is the day of a date or time; "" if it is neither.
+// Day returns the day of a date or a time, or "" for any other text.
 func Day(s string) string {
 	if len(s) < len(time.DateOnly) {
 		return ""

@@ -109,8 +109,8 @@ func Repair(doc []byte, now time.Time) (fixed []byte, ok bool) {
 	return fixed, Read(fixed).Problem == ""
 }
 
-// readable returns what can be read of a file. If its front matter is not valid, each line
-// counts by itself.
+// readable returns the readable parts of a file. If the front matter is not valid, readable
+// parses each of its lines separately.
 func readable(doc []byte) frontmatter.Document {
 	d, err := frontmatter.Parse(doc)
 	if err == nil {

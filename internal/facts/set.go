@@ -18,17 +18,17 @@ import (
 	"satchel/internal/space"
 )
 
-// Field is one line of the front matter that is to be.
+// Field is a field to write into the front matter.
 type Field struct {
 	Key string
-	// Value is a text, a number or a day; nil takes the field out.
+	// Value is a text, a number or a day. Nil removes the field.
 	Value any
 }
 
 // Raw is a value that is written as it is, such as a number or a day.
 type Raw string
 
-// New writes a fact's file.
+// New returns a fact's file with these fields and no text below them.
 func New(fields ...Field) []byte {
 	var b strings.Builder
 	b.WriteString("---\n")
@@ -80,7 +80,7 @@ func Set(doc []byte, fields ...Field) ([]byte, error) {
 	return nil, errors.New("its front matter cannot be changed here")
 }
 
-// meant is how a written value is read.
+// meant returns the value that the parser reads back when v is written.
 func meant(v any) any {
 	if r, ok := v.(Raw); ok {
 		var out any
@@ -93,7 +93,7 @@ func meant(v any) any {
 }
 
 var (
-	// plain is a text that YAML takes for itself without quotes.
+	// plain matches text that YAML reads unchanged without quotes, unless it is one of words.
 	plain = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.,/()+-]*( [A-Za-z0-9_.,/()+-]+)*$`)
 	words = []string{"true", "false", "yes", "no", "on", "off", "y", "n", "null"}
 )
@@ -112,7 +112,7 @@ func written(v any) string {
 		if err := e.Encode(v); err != nil {
 			return `""`
 		}
-		// What JSON leaves as it is, and YAML takes for the end of a line or does not allow.
+		// JSON does not escape these characters, but YAML reads them as line ends or forbids them.
 		return strings.NewReplacer("\u0085", `\u0085`, "\u007f", `\u007f`, "\ufeff", `\ufeff`, "\ufffe", `\ufffe`, "\uffff", `\uffff`).Replace(strings.TrimSpace(b.String()))
 	}
 	return fmt.Sprint(v)
@@ -120,7 +120,7 @@ func written(v any) string {
 
 var keyLine = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_-]*)[ \t]*:([ \t\r\n]|$)`)
 
-// byLine changes the lines of the fields alone.
+// byLine changes only the lines of the fields.
 func byLine(head []byte, fields []Field, _ map[string]any) ([]byte, error) {
 	lines := slices.Collect(strings.Lines(string(head)))
 	if len(lines) < 2 {
@@ -141,7 +141,8 @@ func byLine(head []byte, fields []Field, _ map[string]any) ([]byte, error) {
 	return []byte(strings.Join(lines, "")), nil
 }
 
-// extent finds the lines of a field; where it is not there, none at the end.
+// extent returns the range of a field's lines. For a missing field, it returns the empty range
+// before the line that ends the block.
 func extent(lines []string, key string) (from, to int) {
 	last := len(lines) - 1 // the line that ends the block
 	for i := 1; i < last; i++ {
@@ -153,7 +154,7 @@ func extent(lines []string, key string) (from, to int) {
 		for j := i + 1; j < last; j++ {
 			l := lines[j]
 			if strings.TrimSpace(l) == "" {
-				continue // part of the field if what follows is
+				continue // part of the field if the next line is
 			}
 			if l[0] != ' ' && l[0] != '\t' && !strings.HasPrefix(l, "- ") && strings.TrimRight(l, "\r\n") != "-" {
 				break
@@ -165,7 +166,7 @@ func extent(lines []string, key string) (from, to int) {
 	return last, last
 }
 
-// again writes the whole block.
+// anew writes the whole block again from the wanted values.
 func anew(head []byte, _ []Field, want map[string]any) ([]byte, error) {
 	block, err := yaml.Marshal(want)
 	if err != nil {

@@ -5,6 +5,8 @@
 // Inside a package, errors are wrapped with fmt.Errorf as usual. If the caller can fix an
 // error (bad input, a missing file, a limit), the package returns a *fault.Error. All other
 // errors are Internal, and their text never leaves the process.
+//
+// New and Wrap create an error. CodeOf and PublicOf return what a caller may know of any error.
 package fault
 
 import (
@@ -19,7 +21,7 @@ type Code string
 
 // The codes. An error without a code counts as Internal.
 const (
-	Invalid         Code = "invalid"         // the input is malformed or not allowed; changed nothing
+	Invalid         Code = "invalid"         // the input is malformed or not allowed; nothing was changed
 	NotFound        Code = "not_found"       // no such thing, or none that this caller may see
 	Conflict        Code = "conflict"        // the thing changed since the caller looked
 	Unauthenticated Code = "unauthenticated" // no valid credential

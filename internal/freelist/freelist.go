@@ -3,17 +3,18 @@ package freelist
 
 import "sync"
 
-// maxKept is how many things a list keeps: more users at once make their own.
+// maxKept is how many objects a list keeps. If more are in use at once, their users create
+// them.
 const maxKept = 2
 
-// List keeps a few things for their next users. The zero List is empty. A sync.Pool would
-// lose them at every other garbage collection, which a few searches cause.
+// List keeps a few objects for their next users. The zero List is empty. A sync.Pool would lose
+// them at every second garbage collection, and a few searches already cause two.
 type List[T any] struct {
 	mu   sync.Mutex
 	kept []*T
 }
 
-// Get takes one from the list; nil if there is none.
+// Get removes an object from the list and returns it. It returns nil if the list is empty.
 func (l *List[T]) Get() *T {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -26,7 +27,7 @@ func (l *List[T]) Get() *T {
 	return one
 }
 
-// Put gives one back, which may be nil.
+// Put adds an object to the list, unless it is nil or the list is full.
 func (l *List[T]) Put(one *T) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

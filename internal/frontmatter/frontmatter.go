@@ -1,5 +1,5 @@
 // Package frontmatter reads the YAML block at the start of a Markdown document: a page's
-// title and description, a skill's name, a memory fact's value.
+// title and description, a skill's name, a memory fact's value. Call Parse first.
 //
 // The document may come from an AI, a stranger or a sandbox, so the package reads only plain
 // data. It refuses aliases, anchors and duplicate keys. The size, the depth and the number of

@@ -1,5 +1,5 @@
-// Package procmem measures the memory of processes, and releases memory that an idle
-// process does not need.
+// Package procmem measures the memory of processes (Of, Available), and releases memory that
+// an idle process does not need (NewReclaimer, then Reclaimer.Watch).
 //
 // It needs Linux. On other systems its functions return zero values or errors, except that
 // Reclaim returns free heap pages.

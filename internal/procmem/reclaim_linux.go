@@ -50,7 +50,7 @@ func NewReclaimer() (*Reclaimer, error) {
 // read returns a reader of the current list of mappings.
 func (g *Reclaimer) read() io.Reader { return io.NewSectionReader(fdReader(g.maps), 0, 1<<24) }
 
-// isStatic reports whether the kernel alone loads a program. A dynamic loader, and a program
+// isStatic reports whether only the kernel loads a program. A dynamic loader, and a program
 // that relocates itself, write to pages that later become read-only.
 func isStatic(exe string) (bool, error) {
 	f, err := elf.Open(exe)
@@ -67,8 +67,8 @@ func isStatic(exe string) (bool, error) {
 // Reclaim collects the heap's garbage and returns its free pages to the system. It also drops
 // the pages of a static program's text and read-only data. Pages that are used again come from
 // the page cache, at a few microseconds each. The others, mostly code that only ran at the
-// start, stay away. Reclaim takes some milliseconds of processor time. With a nil Reclaimer, it
-// only frees heap pages.
+// start, are not loaded again. Reclaim takes some milliseconds of processor time. With a nil
+// Reclaimer, it only frees heap pages.
 //
 // The pages of other files stay. Their mappings may end while Reclaim runs, and other memory
 // may then take their addresses.

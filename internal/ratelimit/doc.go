@@ -1,9 +1,8 @@
-// Package ratelimit says whether one more request of somebody's is within what
-// they may make in the long run, by a token bucket for each key.
+// Package ratelimit limits the rate of the requests of each caller, with a token bucket for each
+// key. Create a Limiter with New, and call Allow for each request.
 //
-// It promises that its memory is bounded whatever keys come, however many and
-// however long: it keeps the keys that have spent most, and forgets first who
-// would be let in anyway. So who is over the limit does not get a new bucket by
-// asking under many other names, and a flood of names does not reset everyone.
-// It starts no goroutine and reads no clock but the one it is given.
+// Its memory is bounded, however many keys there are and however long they are. If memory is
+// full, it forgets the buckets that have spent the least. So a caller over the limit does not get
+// a new bucket by asking under many other names, and a flood of names does not reset all buckets.
+// The package starts no goroutine, and reads only the clock in Options.
 package ratelimit

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The limits where Options names none.
+// The limits if Options sets none.
 const (
 	DefaultPerMinute = 60
 	DefaultMaxKeys   = 65_536
@@ -15,42 +15,42 @@ const (
 
 // Options are the limits of a [Limiter].
 type Options struct {
-	// PerMinute is how many requests of one key are allowed per minute in the long
-	// run; DefaultPerMinute where it is not positive.
+	// PerMinute is how many requests of one key are allowed per minute in the long run. If it
+	// is not positive, DefaultPerMinute applies.
 	PerMinute float64
-	// Burst is how many are allowed at once after a pause; where it is not
-	// positive, a minute's.
+	// Burst is how many requests are allowed at once after a pause. If it is not positive, it
+	// is the number of requests per minute.
 	Burst int
-	// MaxKeys is how many keys are remembered, at some 60 bytes each;
-	// DefaultMaxKeys where it is not positive.
+	// MaxKeys is how many keys are remembered, at about 60 bytes each. If it is not positive,
+	// DefaultMaxKeys applies.
 	MaxKeys int
-	// Now is the clock; time.Now where it is nil.
+	// Now is the clock. Nil means time.Now.
 	Now func() time.Time
 }
 
-// Limiter counts the requests of each key. A nil Limiter allows everything. It is
-// for any number of goroutines.
+// Limiter counts the requests of each key. A nil Limiter allows everything. Its methods are
+// safe for concurrent use.
 type Limiter struct {
-	interval int64 // nanoseconds in which one request comes back
-	span     int64 // nanoseconds in which an empty bucket is full again
+	interval int64 // nanoseconds until one more request is allowed
+	span     int64 // nanoseconds until an empty bucket is full again
 	max      int
 	now      func() time.Time
 	base     time.Time
-	seed     maphash.Seed // unknown outside, so that nobody can choose keys that are taken for another's
+	seed     maphash.Seed // secret, so that nobody can choose a key with the hash of another
 
 	mu     sync.Mutex
 	at     map[uint64]int // where a key's bucket is in the heap
 	bucket []bucket       // a heap: the fullest bucket first
 }
 
-// bucket is what is remembered of a key: when its bucket is full again. Who has
-// spent more has a later time.
+// bucket says when the bucket of a key is full again. The time is later for a key that has
+// spent more.
 type bucket struct {
 	key  uint64
 	full int64 // nanoseconds since the limiter was made
 }
 
-// longest bounds all times, so that sums of them fit.
+// longest limits all times, so that their sums do not overflow.
 const longest = int64(1) << 60
 
 // New returns a limiter for which all buckets are full.
@@ -81,8 +81,8 @@ func bounded(ns float64) int64 {
 	return max(1, int64(ns))
 }
 
-// Allow takes a request of a key's from its bucket. Where the bucket is empty it
-// takes nothing, and returns how long the caller must wait for the next.
+// Allow takes one request from the bucket of a key. If the bucket is empty, Allow takes nothing
+// and returns how long the caller must wait.
 func (l *Limiter) Allow(key string) (wait time.Duration, ok bool) {
 	if l == nil {
 		return 0, true
@@ -102,7 +102,7 @@ func (l *Limiter) Allow(key string) (wait time.Duration, ok bool) {
 	return 0, true
 }
 
-// Ready reports what Allow would, and takes nothing.
+// Ready returns what Allow would return, and takes nothing.
 func (l *Limiter) Ready(key string) (wait time.Duration, ok bool) {
 	if l == nil {
 		return 0, true
@@ -115,8 +115,8 @@ func (l *Limiter) Ready(key string) (wait time.Duration, ok bool) {
 	return time.Duration(max(0, over)), over <= 0
 }
 
-// next is when the bucket of a key would be full again after one more request; the
-// lock is held.
+// next returns when the bucket of a key would be full again after one more request. The caller
+// holds the lock.
 func (l *Limiter) next(k uint64) (i int, known bool, now, full int64) {
 	now = min(int64(l.now().Sub(l.base)), longest)
 	i, known = l.at[k]
@@ -127,9 +127,9 @@ func (l *Limiter) next(k uint64) (i int, known bool, now, full int64) {
 	return i, known, now, full + l.interval
 }
 
-// add makes room for a key. Buckets that are full again are no different from
-// unknown ones, so two of them go for each that comes; where all places are taken
-// by others, the one goes that has spent the least.
+// add adds a key and returns its index. A full bucket is no different from an unknown one, so
+// add first removes up to two full buckets. If there is still no room, add removes the bucket
+// that has spent the least.
 func (l *Limiter) add(k uint64, now int64) int {
 	for range 2 {
 		if len(l.bucket) > 0 && l.bucket[0].full <= now {
@@ -139,7 +139,7 @@ func (l *Limiter) add(k uint64, now int64) int {
 	if len(l.bucket) >= l.max {
 		l.pop()
 	}
-	// Before all others for now: the caller sets its time and moves it down.
+	// The new bucket is first for now. The caller sets its time and moves it down.
 	l.bucket = append(l.bucket, bucket{key: k, full: math.MinInt64})
 	i := len(l.bucket) - 1
 	l.at[k] = i

@@ -1,10 +1,9 @@
-// Package seal encrypts what the server must keep and be able to read again:
-// the tokens of remotes, and files that could not be committed. The key is a
-// file of the data directory, so that a copy of the database or of the sealed
-// files alone gives nothing away.
+// Package seal encrypts data that the server must store and read again: the tokens of remotes,
+// and files that could not be committed. Load reads the key and returns a Box. The key is a file
+// in the data directory, so a copy of only the database or only the sealed files reveals nothing.
 //
-// It promises that what was sealed for one purpose opens for no other, and
-// that a changed byte is an error and never other content.
+// Data that is sealed for one purpose does not open for another. A changed byte causes an error,
+// and never different content.
 package seal
 
 import (
@@ -26,15 +25,15 @@ import (
 
 const (
 	keySize = 32
-	// form begins everything sealed, so that another form can be told from it.
+	// form is the first byte of all sealed data. It distinguishes this format from later ones.
 	form = 1
 )
 
 // Box seals and opens. Its methods are safe for concurrent use.
 type Box struct{ master []byte }
 
-// Load returns the Box of the key in a file, which is made where it is missing,
-// durably and readable by its owner alone.
+// Load returns the Box of the key in a file. It creates a missing file durably, and makes it
+// readable only by its owner.
 func Load(name string) (*Box, error) {
 	b, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -53,8 +52,8 @@ func Load(name string) (*Box, error) {
 	return &Box{master: key}, nil
 }
 
-// create makes the key under another name first: a file by that name is whole,
-// and of two processes that make one the first wins.
+// create writes the key under another name first, so that the file called name is always
+// complete. If two processes create a key, the first wins.
 func create(name string) error {
 	key := make([]byte, keySize)
 	rand.Read(key)                                        // never fails
@@ -84,7 +83,7 @@ func create(name string) error {
 		return err
 	}
 	defer dir.Close()
-	dir.Sync() // what has no such call keeps its entries in order itself
+	dir.Sync() // systems that cannot sync a directory keep its entries in order themselves
 	return nil
 }
 
@@ -102,14 +101,14 @@ func (b *Box) cipher(purpose string) (cipher.AEAD, error) {
 }
 
 // Derive returns a key of 32 bytes for a purpose other than sealing, such as
-// telling this server's tokens from others. It is the same in every process with
+// distinguishing this server's tokens from others. It is the same in every process with
 // the same server's key.
 func (b *Box) Derive(purpose string) ([]byte, error) {
 	return hkdf.Key(sha256.New, b.master, nil, "satchel/derived/"+purpose, keySize)
 }
 
 // Seal encrypts text for a purpose, such as "remote token", bound to a subject,
-// such as a space: Open must be given the same two.
+// such as a space. Open needs the same purpose and the same subject.
 func (b *Box) Seal(text []byte, purpose, subject string) ([]byte, error) {
 	c, err := b.cipher(purpose)
 	if err != nil {
@@ -118,8 +117,8 @@ func (b *Box) Seal(text []byte, purpose, subject string) ([]byte, error) {
 	return c.Seal([]byte{form}, nil, text, []byte(subject)), nil
 }
 
-// Open decrypts what Seal returned. The error is a fault.Invalid if it was
-// sealed with another key, for another purpose or subject, or was changed.
+// Open decrypts the result of Seal. The error has the code fault.Invalid if the data was sealed
+// with another key, for another purpose or for another subject, or if it was changed.
 func (b *Box) Open(sealed []byte, purpose, subject string) ([]byte, error) {
 	c, err := b.cipher(purpose)
 	if err != nil {

@@ -87,8 +87,8 @@ func (l *libraries) ReadBlob(ctx context.Context, id space.SpaceID, b space.Blob
 	return l.spaces.ReadBlob(ctx, id, b)
 }
 
-// Commit implements space.Committer. Commands of the API run read-only, so nothing calls
-// it.
+// Commit implements space.Committer. Commands of the API run read-only, so nothing commits to
+// the empty space.
 func (l *libraries) Commit(ctx context.Context, id space.SpaceID, cs space.ChangeSet, m space.Meta) (space.Commit, error) {
 	if service.IsLibraryOnly(id) {
 		return space.Commit{}, fault.New(fault.Forbidden, "The library cannot be changed.")

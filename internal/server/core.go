@@ -89,7 +89,7 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 	if err := checkShared(cfg.DataDir); err != nil {
 		return nil, err
 	}
-	// If it already existed, it may have another mode.
+	// An existing directory may have another mode.
 	if err := os.Chmod(run, 0o700); err != nil {
 		return nil, fault.Wrap(err, fault.Unavailable, "The data directory %s does not belong to this user (%s). Run this command as its owner, or name another one with --data.", cfg.DataDir, cause(err))
 	}

@@ -86,7 +86,7 @@ type deletions struct {
 	log  *slog.Logger
 
 	mu sync.Mutex
-	by map[space.SpaceID]chan struct{} // closed when it is over
+	by map[space.SpaceID]chan struct{} // closed when the deletion is complete
 }
 
 // endAgain is the delay before a failed deletion is tried again.

@@ -25,7 +25,8 @@ type documents struct {
 const (
 	documentsAtOnce = 2
 	documentTime    = time.Minute
-	// fileSizeExit is the exit code of a program that the limit of a file's size ended (SIGXFSZ).
+	// fileSizeExit is the exit code of a program that exceeded the limit of a file's size
+	// (SIGXFSZ).
 	fileSizeExit = 128 + 25
 )
 

@@ -34,16 +34,16 @@ import (
 // authorization server or the tokens of another issuer.
 type front struct {
 	oauth     *oauth.Server    // nil with another issuer
-	access    *access.Verifier // nil without
+	access    *access.Verifier // nil without another issuer
 	pages     *web.Site
 	documents *http.Client // of client metadata
 	addresses *clientaddr.Resolver
 	limits    limits
 	limited   func(what string)
 	guessed   guessLog
-	closers   []func() // of the ways to sign in
-	proxies   bool     // some are named
-	unnamed   sync.Once
+	closers   []func()  // of the ways to sign in
+	proxies   bool      // trusted_proxies names some
+	unnamed   sync.Once // for the warning about a proxy that is not named
 	log       *slog.Logger
 }
 
@@ -221,7 +221,7 @@ func (s *Server) openPages() error {
 	switch p, err := passkey.New(passkey.Options{Origin: s.issuer, Name: "Satchel", Logger: s.Log.With("part", "passkey")}); {
 	case err == nil:
 		o.Passkeys = p
-	case fault.CodeOf(err) != fault.Unavailable: // an address has no passkeys
+	case fault.CodeOf(err) != fault.Unavailable: // passkeys need a name with https
 		return err
 	}
 	if a.Mail.URL != "" {

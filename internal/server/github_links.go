@@ -22,8 +22,8 @@ type followedLinks struct {
 // followedLink is the record of one space. Its lock is held while the connection and the
 // remote of the space are made to agree.
 type followedLink struct {
-	turn    chan struct{} // of one
-	created time.Time     // RepositoryLink.Created of the one that has its remote
+	turn    chan struct{} // the lock, with room for one value
+	created time.Time     // RepositoryLink.Created of the connection whose remote is set
 }
 
 // take waits for the space's lock. release unlocks it.
@@ -98,7 +98,7 @@ func (s *Server) followLink(ctx context.Context, id space.SpaceID) (ended auth.R
 		return l, s.Accounts.UnlinkRepository(ctx, "", "command line", id)
 	case ours && had.URL == at:
 		followed.created = l.Created
-		s.remotes.Notify(id) // what kept it from pushing may be over, or have begun
+		s.remotes.Notify(id) // the connection may now allow pushes, or refuse them
 		return ended, nil
 	}
 	r := remotes.SetRequest{Space: id, URL: at, Kind: space.KindGitHub, Trusted: c.Address() != "https://github.com"}

@@ -88,7 +88,8 @@ func (o ofPeople) Publish(e space.Event) {
 	}
 }
 
-// ownedBy returns a function that lists the spaces of a person who may use the server.
+// ownedBy returns a function that lists the spaces that a person owns and those of the person's
+// sources. It lists none for a suspended or unknown person.
 func ownedBy(accounts *store.Store) func(context.Context, space.UserID) ([]space.SpaceID, error) {
 	return func(ctx context.Context, user space.UserID) ([]space.SpaceID, error) {
 		u, err := accounts.User(ctx, user)

@@ -19,7 +19,7 @@ func (s *Server) addActivity(o *web.Options) {
 	s.openDeletions()
 }
 
-// add adds a follower, before anything is committed.
+// add adds a follower. Call it before anything is committed.
 func (r *relay) add(one space.Events) {
 	var all []space.Events
 	if f := r.followers.Load(); f != nil {

@@ -34,7 +34,7 @@ type health struct {
 	sizes   kept[map[space.SpaceID]int64]
 	behind  kept[indexState]
 	commits map[space.SpaceID]counted
-	looking sync.Mutex // at sandboxes, which starts one
+	looking sync.Mutex // held while a check may start a sandbox
 }
 
 // kept is a cached result and its time.
@@ -121,7 +121,8 @@ func (h *health) sandboxes(ctx context.Context) service.HealthCheck {
 	return c
 }
 
-// bashWorks asks the runtime from time to time, which may start a sandbox.
+// bashWorks returns an error if no sandbox can run. If none is up, it asks the runtime at most
+// once in keepBash, and this may start a sandbox.
 func (h *health) bashWorks(ctx context.Context) error {
 	if h.s.bash.pool.Status().Sandboxes > 0 {
 		return nil // one is up
@@ -351,7 +352,7 @@ func (h *health) stored(ctx context.Context) map[space.SpaceID]int64 {
 		if ctx.Err() != nil {
 			return sizes
 		}
-		packs, _ := os.ReadDir(filepath.Join(h.s.Config.DataDir, "spaces", string(id)+".git", "objects", "pack")) // none: 0 bytes
+		packs, _ := os.ReadDir(filepath.Join(h.s.Config.DataDir, "spaces", string(id)+".git", "objects", "pack")) // an unreadable directory counts as 0 bytes
 		for _, p := range packs {
 			if info, err := p.Info(); err == nil {
 				sizes[id] += info.Size()

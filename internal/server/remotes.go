@@ -56,7 +56,7 @@ func (l *links) openTransport(ctx context.Context, c *Core) (err error) {
 		}
 		o.Ports = append(o.Ports, uint16(n))
 	}
-	// It lives as long as the core, not only during this call.
+	// The proxy lives as long as the core, not only during this call.
 	if l.egress, err = egress.NewProxy(context.WithoutCancel(ctx), o); err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (l *links) openTransport(ctx context.Context, c *Core) (err error) {
 	return nil
 }
 
-// openRemotes opens the rest, with the core's database and store.
+// openRemotes opens everything except the transport, with the core's database and store.
 func (l *links) openRemotes(ctx context.Context, c *Core, m remotes.Metrics) error {
 	box, err := seal.Load(filepath.Join(c.Config.DataDir, keyFile))
 	if err != nil {

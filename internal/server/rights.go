@@ -178,7 +178,8 @@ func (s *Server) actOn(ctx context.Context, r store.Entry) (revoked bool) {
 		s.sources.Look(ctx)
 	case "space.give":
 		s.sources.Look(ctx)
-		// GiveSpace has usually done this already. This may wait for the end of a transfer.
+		// GiveSpace has usually ended the remote already. EndGivenRemote may wait for the end
+		// of a transfer.
 		s.work.Go(func() {
 			if err := s.Service.EndGivenRemote(s.ctx, r); err != nil {
 				s.Log.Error("a transferred space keeps its remote until the next start", "space", r.Subject, "err", err)

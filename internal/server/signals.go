@@ -93,7 +93,8 @@ func newSignals(version string, log *slog.Logger) *signals {
 	return g
 }
 
-// bytesPerToken is about what a token of an answer takes. Counting them exactly would slow calls down.
+// bytesPerToken is the approximate size of a token in an answer. Counting tokens exactly would
+// slow calls down.
 const bytesPerToken = 4
 
 // count counts a call of a tool for the charts of usage.

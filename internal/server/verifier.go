@@ -16,7 +16,7 @@ import (
 type verifier struct {
 	accounts *store.Store
 	resource string
-	issuer   issuer // nil: ours
+	issuer   issuer // nil for the built-in authorization server
 	people   *service.Service
 }
 
@@ -59,7 +59,8 @@ func (v verifier) Verify(ctx context.Context, bearer string) (auth.Principal, er
 	return p, err
 }
 
-// suspended reports whether another entry of the allow list may readmit a person.
+// suspended reports whether a person is suspended and an entry of the allow list may readmit
+// them.
 func (v verifier) suspended(ctx context.Context, c auth.ExternalIdentity) bool {
 	u, err := v.accounts.UserByIdentity(ctx, c.Issuer, c.Subject)
 	return err == nil && !u.Suspended.IsZero() && v.people.Allows(c)

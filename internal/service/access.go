@@ -18,7 +18,8 @@ const (
 	No         Choice = "no"
 )
 
-// SetAccessInput chooses what admins can choose about access. The configuration decides the rest.
+// SetAccessInput contains the rules of access that admins can choose. The configuration decides
+// the rest.
 type SetAccessInput struct {
 	// MembersInvite says whether owners of spaces can invite people who have no account.
 	MembersInvite Choice `json:"members_invite"`

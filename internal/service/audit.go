@@ -19,7 +19,8 @@ type ListAuditInput struct {
 	Limit int    `json:"limit"` // at most 1000
 	User  string `json:"user"`  // entries by and about people who have or had this name
 	Act   string `json:"act"`   // the beginning of the action
-	// Client is the name of a client or a key; Via is how it was done.
+	// Client is the name of a client or a key. Via says where the action
+	// came from, such as "web".
 	Client string `json:"client,omitempty"`
 	Via    string `json:"via,omitempty"`
 	// Since and Until limit the times; Until is not in the range.

@@ -23,7 +23,7 @@ type HealthCheck struct {
 	Name   string      `json:"name"`
 	State  HealthState `json:"state"`
 	Detail string      `json:"detail"` // what the check found
-	Remedy string      `json:"remedy"` // what to do; empty if all is well. Commands and settings stand between backquotes
+	Remedy string      `json:"remedy"` // what to do; empty if all is well. Commands and settings are in backquotes
 }
 
 // HealthState is the state of a part of the server.

@@ -107,8 +107,8 @@ type NotUndonePage struct {
 	Skipped int            // number of changes that were left out because they are undone
 }
 
-// NotUndone lists at most most changes of the selected client that are not undone yet, starting
-// after a commit.
+// NotUndone lists the changes of the selected client that are not undone yet, starting after a
+// commit. most limits their number.
 func (v View) NotUndone(ctx context.Context, in UndoClientInput, after space.CommitID, most int) (page NotUndonePage, err error) {
 	undoings, err := v.Log(ctx, space.LogQuery{Tool: space.ToolWebRevert, Since: in.Since, Limit: undoLooked})
 	if err != nil {

@@ -37,7 +37,8 @@ type InviteToSpaceInput struct {
 	Email string     `json:"email"`
 }
 
-// InviteToSpace creates an invitation, by the owner of a space, to become its member.
+// InviteToSpace creates an invitation to become a member of a space. The space's owner counts as
+// the inviter.
 func (s *Service) InviteToSpace(ctx context.Context, a Actor, in InviteToSpaceInput) (Link, error) {
 	m, err := s.authorizeSpace(ctx, a, "InviteToSpace", in.Space)
 	if err != nil {

@@ -210,7 +210,7 @@ func (s *Service) SuggestSourceID(ctx context.Context, a Actor, in SuggestSource
 	return s.numbered(short), nil
 }
 
-// numbered returns an ID, with a number if it is taken.
+// numbered returns the ID, or the ID with a number at its end if it is taken.
 func (s *Service) numbered(id string) string {
 	if !s.taken(id) {
 		return id
@@ -224,8 +224,8 @@ func (s *Service) numbered(id string) string {
 	return id // adding the source reports that it is taken
 }
 
-// taken reports whether a source has the ID, or a synced one had it whose publication has ended. Callers
-// can already learn this from PublishSource.
+// taken reports whether a source has the ID. A synced source keeps its ID even after its
+// publication has ended. Callers can already learn this from PublishSource.
 func (s *Service) taken(id string) bool {
 	_, err := s.sources.Find(id)
 	if err != nil && s.syncs != nil {

@@ -80,8 +80,8 @@ func (s *Service) SyncSources(ctx context.Context, a Actor, in SyncSourcesInput)
 	return out, nil
 }
 
-// RebuildSnapshots makes the snapshot of every source that the actor may read again, from the
-// commits that the server has. It asks no upstream. The state of a source says whether that failed.
+// RebuildSnapshots rebuilds the snapshot of every source that the actor may read, from the commits
+// that the server has. It asks no upstream. If a rebuild fails, the state of the source says so.
 func (s *Service) RebuildSnapshots(ctx context.Context, a Actor, _ None) ([]space.Source, error) {
 	if err := s.authorize(a, "RebuildSnapshots"); err != nil {
 		return nil, err

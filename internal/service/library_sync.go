@@ -14,8 +14,8 @@ import (
 	"satchel/internal/space"
 )
 
-// SyncedSourceInput is a source that follows an upstream. Of Source, the ID, the texts and
-// Everybody count.
+// SyncedSourceInput is a source that follows an upstream. Only the ID, the texts and Everybody
+// of Source are used.
 type SyncedSourceInput struct {
 	Source  space.Source `json:"source"`
 	Readers []string     `json:"readers"` // names; ignored if the source is for everybody
@@ -164,7 +164,8 @@ func (s *Service) followed(ctx context.Context, a Actor, operation, id string) (
 	if fault.CodeOf(err) != fault.Forbidden {
 		return src, err == nil, err
 	}
-	// The actor reads a source with this ID. The ID may have belonged to a synced source before.
+	// The actor may only read the source. It may be a published directory instead of a synced
+	// source.
 	if src, err = s.readable(ctx, a, id); err == nil && !src.Upstream() {
 		err = sources.NotThere(id)
 	}

@@ -39,8 +39,8 @@ const uploadTime = 15 * time.Minute
 const maxUploadsAtOnce = 3
 
 // UploadToSource adds the pages of a file to an uploaded source, or transcripts to a source that
-// follows YouTube, and replaces the pages of an earlier file with the name. If no page can be made
-// of the file, nothing changes, and the error says why. Progress(ctx) gets the name of each
+// follows YouTube, and replaces the pages of an earlier file with the same name. If no page can be
+// made of the file, nothing changes, and the error says why. Progress(ctx) gets the name of each
 // converted file.
 func (s *Service) UploadToSource(ctx context.Context, a Actor, in UploadToSourceInput) (UploadedToSource, error) {
 	if err := s.authorize(a, "UploadToSource"); err != nil {

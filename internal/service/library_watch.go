@@ -87,7 +87,7 @@ func (s *Service) WaitForSync(ctx context.Context, a Actor, in WaitForSyncInput)
 	}
 	st, err := s.syncs.Wait(ctx, in.ID, in.Differs)
 	if err == nil {
-		err = may() // it may have ended meanwhile
+		err = may() // the right may have ended meanwhile
 	}
 	if err != nil {
 		return space.Sync{}, err

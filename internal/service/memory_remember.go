@@ -151,7 +151,7 @@ func (v View) remember(ctx context.Context, who Actor, stated []facts.Statement)
 		}
 	}
 	if err := v.findAlike(ctx, at, files, c, out.Facts); err != nil {
-		// The facts are saved, so that is the answer.
+		// The facts are saved, so the error is only logged.
 		v.s.log.Error("compare new facts with others", "err", err)
 	}
 	return out, nil

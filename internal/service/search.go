@@ -195,7 +195,7 @@ func (s *Service) search(ctx context.Context, x *index.Index, cols []index.Colle
 	r := newSearchResults(found)
 	r.Notes = append(r.Notes, notes...) // a note that the index is behind stays first
 	if q.Outline {
-		return r, nil // it fits its budget
+		return r, nil // an outline already fits the budget
 	}
 	return r.fit(found.Hits, q.MaxTokens)
 }

@@ -54,9 +54,10 @@ type ChangedFile struct {
 	NotFacts []MemoryFact `json:"not_facts,omitempty"`
 }
 
-// WriteFile creates or replaces a text file. It returns a fault.Conflict if there is a file
-// whose etag is not Base when WriteFile commits. A replaced file keeps its byte order mark
-// and CRLF line endings. WriteFile changes nothing if the file already has the content.
+// WriteFile creates or replaces a text file. It returns a fault.Conflict if the file has another
+// etag than Base when WriteFile commits, or if the file of Base no longer exists. A replaced file
+// keeps its byte order mark and CRLF line endings. WriteFile changes nothing if the file already
+// has the content.
 func (s *Service) WriteFile(ctx context.Context, a Actor, in WriteFileInput) (ChangedFile, error) {
 	return s.changeFile(ctx, a, "WriteFile", in.Space, fileChange{path: in.Path, base: in.Base, tool: "write", text: func(f textFile) (string, error) {
 		text := textedit.Keep(f.text, in.Content)

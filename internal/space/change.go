@@ -158,8 +158,8 @@ type Commit struct {
 	// ClaimedTool is the tool that a commit names, if Satchel is not known to have made the
 	// commit. It proves nothing.
 	ClaimedTool string `json:"claimed_tool,omitempty"`
-	// Only Committer.Commit sets Files, Rejected, Warnings and Conflicts, which are
-	// sorted by path.
+	// Files is empty in a log. Rejected, Warnings and Conflicts are only set when the commit is
+	// made. All four are sorted by path.
 	Files     []FileChange `json:"files,omitempty"`
 	Rejected  []Rejection  `json:"rejected,omitempty"`
 	Warnings  []Warning    `json:"warnings,omitempty"`

@@ -8,7 +8,7 @@ type Entry struct {
 	Dir  bool // then only Path is set
 	Mode Mode
 	Blob BlobID // the file's etag
-	Size int64  // in bytes; of a damaged file -1 in a listing of one directory, else 0
+	Size int64  // in bytes. A damaged file has -1 in a listing of one directory, and 0 elsewhere
 }
 
 // Name returns the last part of the path.

@@ -26,7 +26,7 @@ const (
 // PathRule is the rule that a refused path breaks, for tests and metrics.
 type PathRule string
 
-// The path rules of DESIGN section 4.
+// The path rules.
 const (
 	RuleEmpty    PathRule = "empty"
 	RuleAbsolute PathRule = "absolute"
@@ -101,10 +101,10 @@ func ParsePath(s string) (Path, error) {
 	return Path(s), nil
 }
 
-// FoldsToGit reports whether a file system or git may take the name for ".git":
-// in any case; with trailing dots or spaces or an alternate data stream
-// (Windows, as in git's is_ntfs_dotgit); as the short name "git~1"; or with
-// code points that HFS+ ignores (as in git's is_hfs_dotgit).
+// FoldsToGit reports whether a file system or git may read the name as ".git". Such a name can
+// have another case, trailing dots or spaces, or an alternate data stream (Windows, as in git's
+// is_ntfs_dotgit). It can be the short name "git~1", or contain code points that HFS+ ignores (as
+// in git's is_hfs_dotgit).
 func FoldsToGit(name string) bool {
 	s := FoldName(name)
 	if i := strings.IndexAny(s, ":\\"); i >= 0 {

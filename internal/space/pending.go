@@ -8,7 +8,7 @@ type PendingFile struct {
 	Path  string    `json:"path"` // as the sandbox has it: any bytes, and perhaps a secret
 	Mode  Mode      `json:"mode"`
 	Size  int64     `json:"size"`           // bytes
-	Why   string    `json:"why"`            // it was not committed
+	Why   string    `json:"why"`            // why the file was not committed
 	Lost  string    `json:"lost,omitempty"` // why its content is not kept
 	Since time.Time `json:"since"`
 

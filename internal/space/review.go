@@ -18,7 +18,7 @@ type Review struct {
 	Base    CommitID `json:"base,omitempty"`
 	// Taken reports that something else is at the path or blocks it. An undo deletes it.
 	Taken bool `json:"taken,omitempty"`
-	// Commit made the last change to the file, with Tool of Client. If Satchel did not make
+	// Commit is the last change to the file. Tool and Client made it. If Satchel did not make
 	// the commit, Tool is empty, or Elsewhere if the commit's trailers name a tool.
 	Commit CommitID  `json:"commit"`
 	Tool   string    `json:"tool,omitempty"`
@@ -30,7 +30,7 @@ type Review struct {
 type ReviewDecision struct {
 	Path   Path     `json:"path"`
 	Blob   BlobID   `json:"blob,omitempty"`
-	Commit CommitID `json:"commit"` // made the content
+	Commit CommitID `json:"commit"` // the commit that made the content
 	Client string   `json:"client,omitempty"`
 	Kept   bool     `json:"kept"` // or else undone
 	By     UserID   `json:"-"`

@@ -8,8 +8,8 @@ import (
 // SourceKind says where the files of a source come from.
 type SourceKind string
 
-// SourceSpace is a directory of a space that its owner published. Every other kind is the kind
-// of an upstream, whose files a sync commits to a space that only the sync writes.
+// SourceSpace is the kind of a directory that the owner of its space published. Every other kind
+// is that of an upstream. A sync commits the files of the upstream to a space of its own.
 const SourceSpace SourceKind = "space"
 
 // SourceUpload is the kind of sources whose files people upload.

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// SkipOrFail skips a test that this machine cannot run, and says why; where CI
-// is set it fails instead, so that nothing is left out in silence.
+// SkipOrFail skips a test that this machine cannot run, and says why. If the variable CI is set,
+// it fails the test instead, so that CI leaves out no test silently.
 func SkipOrFail(t testing.TB, reason string) {
 	t.Helper()
 	if os.Getenv("CI") != "" {
@@ -33,8 +33,8 @@ func NeedProgram(t testing.TB, name string) string {
 	return p
 }
 
-// Git returns a command that runs the git program in a directory, in the
-// environment of GitEnv; it skips where git is missing (see SkipOrFail).
+// Git returns a command that runs the git program in a directory, in the environment of GitEnv.
+// It skips the test if git is missing (see SkipOrFail).
 func Git(t testing.TB, dir string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(NeedProgram(t, "git"), args...)
@@ -64,8 +64,8 @@ func GitEnv(add ...string) []string {
 	}, add...)
 }
 
-// LargeData returns a file or directory of the large test data, which
-// LARGE_TESTDATA names, or skips: these tests alone may skip in CI too.
+// LargeData returns a file or directory of the large test data, which is in the directory
+// LARGE_TESTDATA. It skips the test if there is none, even in CI.
 func LargeData(t testing.TB, elem ...string) string {
 	t.Helper()
 	root := os.Getenv("LARGE_TESTDATA")
@@ -90,9 +90,8 @@ func Postgres(t testing.TB) string {
 	return u
 }
 
-// InitAllocs returns how many objects a package of this test's binary makes
-// before main. The server's binary is also every sandbox's processes, each of
-// which pays for them.
+// InitAllocs returns how many objects a package of this test's binary allocates before main.
+// Every process of a sandbox runs the server's binary too, and pays for these objects.
 func InitAllocs(t testing.TB, pkg string) int {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
@@ -103,7 +102,7 @@ func InitAllocs(t testing.TB, pkg string) int {
 	}
 	m := regexp.MustCompile(`(?m)^init ` + regexp.QuoteMeta(pkg) + ` @.* (\d+) allocs$`).FindSubmatch(out)
 	if m == nil {
-		return 0 // nothing is done
+		return 0 // the package initializes nothing
 	}
 	n, err := strconv.Atoi(string(m[1]))
 	if err != nil {

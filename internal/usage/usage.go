@@ -1,5 +1,5 @@
-// Package usage counts what clients do, by client and day. It keeps the counts in the server's
-// database, so that they survive a restart.
+// Package usage counts what clients do, by client and day. Counter.Add counts, and Counter.Days
+// returns the counts. They are in the server's database, so that they survive a restart.
 package usage
 
 import (
@@ -84,7 +84,7 @@ type Counter struct {
 	names  map[int64]map[string]bool // by day
 	swept  int64                     // the last day on which old days were deleted
 
-	writing sync.Mutex // held while counts are in neither place
+	writing sync.Mutex // held while counts are neither in memory nor in the database
 }
 
 type key struct {
@@ -129,7 +129,7 @@ func (c *Counter) run() {
 	}
 }
 
-// Close writes what is counted. It returns when ctx ends.
+// Close stops the Counter and writes the remaining counts. It gives up when ctx ends.
 func (c *Counter) Close(ctx context.Context) error {
 	if c == nil {
 		return nil

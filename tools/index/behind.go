@@ -17,8 +17,8 @@ type gap struct {
 
 // Await waits until the collections of a query are indexed up to their heads. It does not
 // wait for an index that has been behind for MaxWait or longer, so that a rebuild or a
-// failing store does not delay later searches. It returns an error only if ctx ends or the
-// machine fails.
+// failing store does not delay later searches. It returns an error only if ctx ends or an
+// index cannot be opened.
 func (x *Index) Await(ctx context.Context, cols []Collection, q Query) error {
 	if q.MaxWait <= 0 {
 		return nil

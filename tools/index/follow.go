@@ -37,8 +37,8 @@ type retry struct {
 // maxRetryFactor limits the growth of the delay between retries.
 const maxRetryFactor = 100
 
-// Follow starts a follower, which Close ends. In the collections that were refreshed, the
-// follower also rebuilds the databases in which a query finds damage.
+// Follow starts a follower, which Close ends. Once a collection was refreshed, the follower
+// also rebuilds its database if a query finds damage there.
 func (x *Index) Follow(src Source) *Follower {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &Follower{index: x, src: src, ctx: ctx, cancel: cancel, busy: map[space.SpaceID]bool{}, again: map[space.SpaceID]bool{}, failed: map[space.SpaceID]*retry{}}

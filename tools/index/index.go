@@ -43,15 +43,15 @@ type entry struct {
 	tried bool               // open has looked for a file
 	news  chan struct{}      // closed and replaced whenever commit or err changes
 
-	// follower keeps the collection up to date, and its source knows the head. Without a
-	// follower, the head is that of the last update.
+	// follower keeps the collection up to date, and its source returns the current head.
+	// Without a follower, the newest known head is that of the last update.
 	follower *Follower
 	// head is the newest known commit, and noted is when it became known. since is when the
 	// index fell behind, or zero if the index is not known to be behind.
 	head  space.CommitID
 	noted time.Time
 	since time.Time
-	gap   gap   // the last count
+	gap   gap   // the last result of pagesBetween
 	err   error // of the last update; nil once one succeeds
 	// damaged is set when a reader finds damage. The next update rebuilds the database.
 	damaged  bool
@@ -85,7 +85,7 @@ func Open(o Options) (*Index, error) {
 // Close closes every database when its queries have ended. Updates and followers must
 // already have ended.
 func (x *Index) Close() error {
-	err := x.engine.Close() // it reads the databases
+	err := x.engine.Close() // first, because the engine reads the databases
 	if s := x.opts.Semantic; s != nil && s.Close != nil {
 		s.Close()
 	}
@@ -364,8 +364,9 @@ func (e *entry) status(st postings.State, now time.Time) Status {
 	return s
 }
 
-// AtHead reports whether the index of a collection is at the head of src and not known to
-// be damaged. If so, readers do not need to wait for a running update.
+// AtHead reports whether the index of a collection is at the head of src, its last update
+// succeeded, and it is not known to be damaged. If so, readers do not need to wait for a
+// running update.
 func (x *Index) AtHead(ctx context.Context, id space.SpaceID, src Source) (bool, error) {
 	head, err := src.Head(ctx, id)
 	if err != nil {

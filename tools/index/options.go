@@ -18,8 +18,7 @@ type Source interface {
 	// Diff lists the files that differ between two commits. After an error the index is
 	// rebuilt, because the older commit may be gone.
 	Diff(ctx context.Context, id space.SpaceID, from, to space.CommitID) ([]space.FileChange, error)
-	// Files lists the files of a commit under a directory ("" for all), as
-	// additions.
+	// Files lists the files of a commit at or under a path. The path "" lists all files.
 	Files(ctx context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.Entry, error)
 	// ReadBlob returns a blob's content. It may be called concurrently.
 	ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error)

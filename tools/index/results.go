@@ -21,8 +21,8 @@ type Collection struct {
 	// collections contains the label or one of these names, the collection's pages come
 	// first.
 	Names []string
-	// Version is the version that the whole collection is about, if it is known. Of copies in several
-	// collections, that of the newest version stays.
+	// Version is the version that the whole collection is about, if it is known. If several
+	// collections have copies of a page, only the copy of the newest version is a hit.
 	Version string
 }
 
@@ -62,7 +62,7 @@ type Results struct {
 	// without those that another hit represents. Truncated reports that Hits lists fewer.
 	Total     int
 	Truncated bool
-	// Weak reports that no hit has much of the query. It is only set for an outline.
+	// Weak reports that no hit contains much of the query. It is only set for an outline.
 	Weak bool
 	// Scope describes what was searched.
 	Scope string

@@ -23,8 +23,8 @@ import (
 const maxTime = 10 * time.Second
 
 // Search answers a query over several collections as if they were one. It returns an error
-// only if ctx ends or the machine fails. Results.Notes describe problems of the query or of
-// an index.
+// only if ctx ends, the search takes too long (fault.TooLarge), or a database cannot be read.
+// Results.Notes describe problems of the query or of an index.
 func (x *Index) Search(ctx context.Context, cols []Collection, q Query) (r Results, err error) {
 	limited, cancel := context.WithTimeout(ctx, x.opts.maxTime)
 	defer cancel()

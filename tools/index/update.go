@@ -85,8 +85,8 @@ func (x *Index) Sound(ctx context.Context, id space.SpaceID, src Source, ask fun
 	return fault.New(fault.Unavailable, "The search index is damaged, and was damaged again after it was rebuilt. Check the disk, then run: satchel reindex")
 }
 
-// Reread is like Update, but it also reads the given files of the head again if they have
-// not changed. It returns the paths that are not in the head, after it has removed them
+// Reread is like Update, but it also reads the given files of the head again, even if they
+// have not changed. It returns the paths that are not in the head, after it has removed them
 // from the index.
 func (x *Index) Reread(ctx context.Context, id space.SpaceID, src Source, paths []space.Path) (absent []space.Path, err error) {
 	e, err := x.lock(ctx, id)
@@ -195,8 +195,8 @@ func (x *Index) update(ctx context.Context, e *entry, src Source) (space.CommitI
 	return head, nil
 }
 
-// maxUnread limits the unreadable files that an update tries again. Each update tries
-// others.
+// maxUnread limits the unreadable files that an update tries again. Each update chooses them
+// at random.
 const maxUnread = 100
 
 // repaired lists the files that were unreadable when they were indexed and are readable
@@ -270,8 +270,7 @@ func (x *Index) apply(ctx context.Context, e *entry, d *postings.Database, src S
 				if err != nil {
 					return err
 				}
-				// The index has the files of the old commit, except those with damaged
-				// names.
+				// The index has every file of the old commit that parse.Indexed accepts.
 				if old := (space.FileChange{Path: c.Path, NewMode: c.OldMode}); !had && c.Old != "" && parse.Indexed(old) {
 					return fmt.Errorf("%w: %s is not found", postings.ErrDamaged, c.Path)
 				}

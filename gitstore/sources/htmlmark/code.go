@@ -10,7 +10,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// codeBlocks takes the blocks of code out of a page before the conversion, and puts them in
+// codeBlocks takes the blocks of code out of a page before the conversion, and puts them back
 // after it. So the converter changes no byte of them, and each of their lines gets the
 // indentation of lists and the marks of quotations.
 type codeBlocks struct {
@@ -213,7 +213,7 @@ func languageOf(pre *html.Node) string {
 			return known(l)
 		}
 	}
-	// The elements around it, as far as they have no other code.
+	// An element around the block may name its language.
 	p := pre.Parent
 	for range 4 {
 		if p == nil || p.Type != html.ElementNode || p.DataAtom == atom.Body || p.DataAtom == atom.Main || p.DataAtom == atom.Article {
@@ -261,7 +261,7 @@ func ownLanguage(n *html.Node) string {
 	return ""
 }
 
-// known returns a language in lower case, or "" if the name is not one.
+// known returns a language in lower case, or "" if the name is not that of a language.
 func known(language string) string {
 	language = strings.ToLower(language)
 	switch language {

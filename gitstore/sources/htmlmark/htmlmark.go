@@ -1,8 +1,8 @@
 // Package htmlmark converts the main content of an HTML page to Markdown, without the
-// navigation and the tools around it. Convert does all of it.
+// navigation and the tools around it. Call Convert.
 //
-// The pages come from strangers. For the HTML parser and the converter, there are pages of a few
-// megabytes that take minutes or gigabytes. The package limits the cost before they run.
+// The pages come from strangers. A hostile page of a few megabytes can take the HTML parser or
+// the converter minutes or gigabytes, so the package limits the cost before they run.
 package htmlmark
 
 import (
@@ -35,8 +35,8 @@ type Page struct {
 	Title string
 	// Canonical is the address that the page names as its own, or nil.
 	Canonical *url.URL
-	// Links are the addresses of all links of the page in order, those of the navigation
-	// included. They have no fragment.
+	// Links are the addresses of all links of the page in order, including those of the
+	// navigation. They have no fragment.
 	Links []*url.URL
 	// Markdown is the main content. It ends with a line break.
 	Markdown []byte
@@ -122,7 +122,7 @@ func mainContent(doc *html.Node, at *url.URL) (*html.Node, error) {
 	return guess(doc, body, at), nil
 }
 
-// wasFirst marks first headings, because readability makes second headings of them.
+// wasFirst marks h1 headings, because readability turns them into h2 headings.
 const wasFirst = "page-h1"
 
 // guess returns the part of a page without landmarks that readability takes for the content, or
@@ -183,7 +183,7 @@ func markdown(n *html.Node) ([]byte, error) {
 			commonmark.WithHorizontalRule("---"),
 			commonmark.WithLinkEmptyContentBehavior(commonmark.LinkBehaviorSkip),
 			commonmark.WithLinkEmptyHrefBehavior(commonmark.LinkBehaviorSkip)),
-		// Aligned cells would change all rows of a table with one of them.
+		// With aligned cells, a change of one row would change all rows of a table.
 		table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal),
 			table.WithHeaderPromotion(true), table.WithNewlineBehavior(table.NewlineBehaviorPreserve)),
 	))

@@ -39,8 +39,8 @@ func resolve(base *url.URL, address string) *url.URL {
 	return u
 }
 
-// titleOf returns the heading of the main content. If that has no first heading, it returns
-// a heading that is part of the document's title, which often names the site too.
+// titleOf returns the h1 heading of the main content. If there is none, it prefers a heading
+// that is part of the document's title to the title itself, which often names the site too.
 func titleOf(doc, main *html.Node) string {
 	title := ""
 	if n := first(doc, func(n *html.Node) bool { return n.DataAtom == atom.Title && n.Namespace == "" }); n != nil {

@@ -121,8 +121,8 @@ func allowed(list []string, u *url.URL) bool {
 	return false
 }
 
-// wordsOf returns the words of a path in a form that can be compared. The case of a path counts, except
-// where the host is known to ignore it: in owners and repositories, and in the handles of channels.
+// wordsOf returns the words of a path in a form that can be compared. Case matters, except where
+// the host is known to ignore it: in owners and repositories, and in the handles of channels.
 func wordsOf(host, path string) []string {
 	words := strings.Split(strings.TrimSuffix(strings.Trim(path, "/"), ".git"), "/")
 	folded := 0

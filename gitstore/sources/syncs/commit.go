@@ -67,7 +67,7 @@ func (m *Manager) commit(ctx context.Context, r *run, row syncRow, message strin
 		}
 		c := space.Change{Path: string(f.Path), Base: e.Blob, BaseMode: e.Mode}
 		if e.Mode == space.Symlink {
-			c.Base, c.BaseMode = "", space.Regular // it is deleted before
+			c.Base, c.BaseMode = "", space.Regular // the link is deleted first
 		}
 		var staged bool
 		if c.Content, staged, err = content(dir, f); err == nil && !staged {

@@ -17,7 +17,7 @@ import (
 )
 
 // workflowVersion identifies the steps of a sync. A process continues only workflows of its own
-// version and begins the others again, so a change of the steps needs a new one.
+// version and begins the others again, so a change of the steps needs a new version.
 const workflowVersion = "2"
 
 // job is the input of a workflow.
@@ -75,8 +75,8 @@ func (m *Manager) workflow(ctx dbos.Context, j job) (_ string, err error) {
 	if !ok {
 		return "", nil // it has ended, or the source was removed
 	}
-	// The engine recovers from panics, and ends workflows whose steps it cannot store. A run without
-	// an end would be the last one of its source.
+	// The engine recovers from panics, and ends workflows whose steps it cannot store. A run whose
+	// end is not recorded would block all further runs of its source.
 	out := outcome{err: errInterrupted}
 	defer func() {
 		if err == nil || m.ctx.Err() == nil {
@@ -85,7 +85,7 @@ func (m *Manager) workflow(ctx dbos.Context, j job) (_ string, err error) {
 	}()
 	places := m.places
 	if row.Kind == upstream.Upload || j.Uploaded {
-		places = m.desk // the person who sent the files waits, and slow sites can hold the others
+		places = m.desk // the person who sent the files waits, and slow sites can occupy m.places
 	}
 	select {
 	case places <- struct{}{}:
@@ -367,7 +367,7 @@ func explainDisk(err error) error {
 	return err
 }
 
-// quiet passes warnings on. The engine logs each of its own steps as information.
+// quiet drops records below warnings, because the engine logs each of its own steps.
 type quiet struct{ slog.Handler }
 
 func (q quiet) Enabled(ctx context.Context, l slog.Level) bool {

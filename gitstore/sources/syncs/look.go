@@ -12,7 +12,7 @@ import (
 	"satchel/internal/space"
 )
 
-// look collects from the contents of a preview what its files say about themselves.
+// look collects the licence and the titles from the contents of a preview.
 type look struct{ licence string }
 
 // at adds the title of a Markdown file to f, and notes the licence.
@@ -98,7 +98,7 @@ func withoutPassword(address string) string {
 	return u.String()
 }
 
-// plain are the parts of an address that do not tell sources apart.
+// plain reports whether a part of an address is too common to distinguish sources.
 func plain(part string) bool {
 	switch strings.ToLower(part) {
 	case "", "www", "docs", "doc", "documentation", "guide", "guides", "en", "latest", "main", "master", "stable", "help", "developer", "developers", "wiki", "llms.txt", "llms-full.txt", "index.html", "sitemap.xml":
@@ -155,7 +155,7 @@ func capital(text string) string {
 // maxChanges limits the listed changes of a dry run.
 const maxChanges = 500
 
-// changesOf lists the first changes of a manifest by a stage, sorted by path.
+// changesOf lists the first changes that a stage makes to a manifest, sorted by path.
 func changesOf(old, files []stagedFile, limit int) []space.SyncChange {
 	was, gone := map[space.Path]space.BlobID{}, map[space.BlobID][]space.Path{}
 	for _, f := range old {

@@ -37,7 +37,7 @@ type Manager struct {
 	left    []*run // of an earlier process, until the engine is open
 }
 
-// entry is the sync of a source. It is under Manager.mu.
+// entry is the sync of a source. Manager.mu guards it.
 type entry struct {
 	row syncRow
 	run *run // nil if none runs
@@ -140,8 +140,8 @@ func (m *Manager) Reserve(id space.SpaceID) {
 	m.owned[id] = true
 }
 
-// start begins a run, or returns the one that runs. The error is a fault.Conflict if one runs
-// that cannot do what the job asks.
+// start begins a run, or returns the run in progress. The error is a fault.Conflict if the run
+// in progress does not do what the job asks.
 func (m *Manager) start(ctx context.Context, j job) (*run, error) {
 	m.mu.Lock()
 	e := m.entries[j.Source]
@@ -166,7 +166,7 @@ func (m *Manager) start(ctx context.Context, j job) (*run, error) {
 	return r, nil
 }
 
-// take makes a new run the one of an entry. The caller holds m.mu.
+// take creates a run and stores it in an entry. The caller holds m.mu.
 func (m *Manager) take(e *entry, j job) *run {
 	j.Run = string(space.NewSpaceID())
 	e.run = m.newRun(j, m.o.Now())
@@ -210,7 +210,7 @@ func (m *Manager) enter(j job) (r *run, row syncRow, ok bool) {
 		return nil, syncRow{}, false
 	}
 	e.run.entered = true
-	e.run.Uploaded = j.Uploaded // which the row of an interrupted run does not have
+	e.run.Uploaded = j.Uploaded // Load cannot set it, because the row of a run lacks it
 	return e.run, e.row, true
 }
 

@@ -31,7 +31,7 @@ func (m *Manager) Package(src space.Source) Package {
 	return p
 }
 
-// text returns the form of the database.
+// text returns p as it is stored in the database.
 func (p Package) text() string {
 	b, err := json.Marshal(p)
 	if err != nil { // it has only texts
@@ -47,8 +47,8 @@ const (
 	maxPackageNames = 6
 )
 
-// packageOf reads the package files at the root of a source. A branch that names a version counts before
-// the version of a file, which often is that of the next release.
+// packageOf reads the package files at the root of a source. A version in the name of the branch
+// takes precedence over that of a file, which is often the version of the next release.
 func (m *Manager) packageOf(ctx context.Context, row syncRow, dir string, files []stagedFile) (Package, error) {
 	var p Package
 	for _, f := range files {
@@ -123,10 +123,11 @@ func readPackage(file string, content []byte) (name, version string) {
 	return name, version
 }
 
-// versionForm is a version, such as v3, 4.x or release-1.2.3. What follows the numbers does not count.
+// versionForm matches a version, such as v3, 4.x or release-1.2.3. A suffix is ignored.
 var versionForm = regexp.MustCompile(`^(?:v|version[-_]?|release[-_]?)?(\d{1,4}(?:\.(?:\d{1,4}|x)){0,3})(?:[-+.].*)?$`)
 
-// versionIn returns the version that a text is, in the form of the search index; "" if it is none.
+// versionIn returns the numbers of a version, as the search index has them, or "" if the text is
+// not a version.
 func versionIn(text string) string {
 	if m := versionForm.FindStringSubmatch(strings.ToLower(text)); m != nil && strings.Trim(m[1], "0.") != "" {
 		return m[1]
@@ -134,7 +135,7 @@ func versionIn(text string) string {
 	return ""
 }
 
-// add adds what a package file says. The names @nuxt/kit and kit say the same.
+// add adds what a package file says. It adds @nuxt/kit as nuxt/kit and as kit.
 func (p *Package) add(name, version string) {
 	for _, n := range []string{name, path.Base(name)} {
 		if n = strings.TrimPrefix(strings.TrimSpace(n), "@"); len(n) < 2 || len(n) > maxPackageName || plain(n) || isGeneric(n) || slices.Contains(p.Names, n) || len(p.Names) == maxPackageNames {

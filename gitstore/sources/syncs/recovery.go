@@ -45,7 +45,7 @@ func (m *Manager) open() (dbos.Context, error) {
 		c, err = m.launch()
 	}
 	if err != nil {
-		// Whatever a file holds can be lost: its runs begin again.
+		// The contents of a file can be lost, because its runs begin again.
 		if err := m.removeFile(err); err != nil {
 			return nil, err
 		}
@@ -65,7 +65,7 @@ func (m *Manager) open() (dbos.Context, error) {
 	return c, nil
 }
 
-// removeFile removes the file of running syncs, if it is one.
+// removeFile removes the workflow database if it is a SQLite file, and otherwise does nothing.
 func (m *Manager) removeFile(why error) error {
 	file, ok := strings.CutPrefix(m.o.Workflows, "sqlite:")
 	if !ok {

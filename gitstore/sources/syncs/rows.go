@@ -206,7 +206,7 @@ func (m *Manager) endRun(ctx context.Context, row syncRow, r space.SyncRun) erro
 			}).Error
 		}
 		if err == nil {
-			// One run of a source runs at a time, so the end of every other one was not stored.
+			// One run of a source runs at a time, so any other run without an end was interrupted.
 			err = tx.Model(&runRow{}).Where("source_id = ? AND ended = 0 AND id <> ?", r.Source, r.ID).Updates(map[string]any{
 				"ended": database.Millis(r.Ended), "state": string(space.SyncFailed), "problem": fault.PublicOf(errInterrupted),
 			}).Error

@@ -78,7 +78,7 @@ func (m *Manager) adopt() (left bool) {
 	return left
 }
 
-// ended ends a run as the database says, and reports whether it has ended.
+// ended reports whether a run has ended according to the database, and if so, ends it here.
 func (m *Manager) ended(ctx context.Context, r *run) (bool, error) {
 	var row syncRow
 	var result runRow
@@ -151,7 +151,7 @@ func (m *Manager) end(ctx context.Context, r *run, out outcome) {
 	row := e.row
 	m.mu.Unlock()
 	every := row.every()
-	next := every - time.Duration(rand.Int64N(int64(every)/10+1)) // so that not all sources come at once
+	next := every - time.Duration(rand.Int64N(int64(every)/10+1)) // so that not all sources sync at once
 	switch code := fault.CodeOf(out.err); {
 	case row.State == string(space.SyncEnded):
 		res.State = space.SyncCanceled

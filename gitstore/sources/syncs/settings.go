@@ -16,15 +16,15 @@ import (
 
 // Setting says what a source follows, and how often.
 type Setting struct {
-	// Kind and Settings are the upstream. If Kind is empty, URL is an address that a person
-	// pasted, from which they follow.
+	// Kind and Settings describe the upstream. If Kind is empty, Resolve derives them from URL,
+	// an address that a person pasted.
 	Kind     string          `json:"kind,omitempty"`
 	URL      string          `json:"url,omitempty"`
 	Settings json.RawMessage `json:"settings,omitempty"`
 	// Every is the interval between syncs in seconds. Nil means the default, and 0 only on
 	// request.
 	Every *int64 `json:"every,omitempty"`
-	// Paused stops or resumes the schedule of a source. Nil keeps what it is.
+	// Paused stops or resumes the schedule of a source. Nil changes nothing.
 	Paused *bool `json:"paused,omitempty"`
 	// Trusted allows addresses in private networks, and directories of this machine.
 	Trusted bool             `json:"-"`

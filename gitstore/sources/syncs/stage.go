@@ -200,8 +200,8 @@ func readStage(dir string) ([]stagedFile, error) {
 	return files, nil
 }
 
-// content returns the content of a staged file. ok is false if the stage does not have it,
-// because the space has.
+// content returns the content of a staged file. ok is false if the stage does not have it
+// because the space already does.
 func content(dir string, f stagedFile) (b []byte, ok bool, err error) {
 	b, err = os.ReadFile(filepath.Join(dir, string(f.Blob)))
 	if errors.Is(err, os.ErrNotExist) {

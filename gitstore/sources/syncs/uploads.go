@@ -67,7 +67,8 @@ func (m *Manager) Receive(ctx context.Context, id, name string, r io.Reader, not
 	return u, nil
 }
 
-// uploadKind returns the kind of a source that takes uploads, also of one that does not exist yet.
+// uploadKind returns the kind of a source that takes uploads. A source that does not exist yet
+// has the kind upstream.Upload.
 func (m *Manager) uploadKind(id string) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -142,8 +143,8 @@ func (m *Manager) Take(ctx context.Context, id string, names []string) (space.Sy
 	})
 }
 
-// rewrite runs a sync of a source whose stage change makes from the manifest. It waits for
-// the run that is in progress.
+// rewrite runs a sync of a source with the stage that change makes from the manifest. It first
+// waits for a run in progress to end.
 func (m *Manager) rewrite(ctx context.Context, id string, change func(known []stagedFile, dir string) ([]stagedFile, error)) (space.SyncRun, error) {
 	e, r, err := m.turn(ctx, id)
 	if err != nil {
@@ -171,7 +172,7 @@ func (m *Manager) rewrite(ctx context.Context, id string, change func(known []st
 	return m.wait(ctx, r, func(space.SyncProgress) {})
 }
 
-// turn returns a new run of a source that takes uploads, when no other runs.
+// turn waits until a source that takes uploads has no run in progress, and returns a new run.
 func (m *Manager) turn(ctx context.Context, id string) (*entry, *run, error) {
 	for {
 		m.mu.Lock()

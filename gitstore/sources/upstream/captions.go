@@ -20,7 +20,7 @@ type caption struct {
 	text  string
 }
 
-// maxCaptions is more than ten hours of captions have.
+// maxCaptions bounds the captions of a recording. Ten hours have fewer.
 const maxCaptions = 50_000
 
 var errCaptions = errors.New("the captions are not WebVTT, SubRip, or in a format of YouTube")
@@ -56,8 +56,8 @@ var (
 	captionTime = regexp.MustCompile(`^(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})\s+-->`)
 )
 
-// textCaptions parses WebVTT and SubRip, which differ in the mark of the decimals. Captions that roll
-// repeat the line above the new one, so a line that the last cue has does not count again.
+// textCaptions parses WebVTT and SubRip, which differ in the decimal mark. Captions that roll
+// repeat the line above the new one, so lines of the previous cue are left out.
 func textCaptions(text string) ([]caption, error) {
 	var cues []caption
 	lines := strings.Split(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n"), "\n")

@@ -21,7 +21,7 @@ type Command struct {
 // the command exceeds its time, its memory or the size of a file.
 type Run func(ctx context.Context, c Command) (output []byte, exitCode int, err error)
 
-// Convert returns the Markdown of a document. The extension of the name says the format. run is
+// Convert returns the Markdown of a document. The extension of the name is its format. run is
 // required for formats that a program on the machine converts. The error is a *Refusal if the
 // document cannot be converted. Its reason names the Debian package of a missing program.
 func Convert(ctx context.Context, run Run, name string, content []byte) ([]byte, error) {

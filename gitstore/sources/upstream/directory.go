@@ -75,7 +75,7 @@ func (d *directory) Fetch(ctx context.Context, env *Env, sink Sink) (State, erro
 	return state, nil
 }
 
-// open opens the directory. The server's own files are no source.
+// open opens the directory. It refuses directories with the server's own files.
 func (d *directory) open(env *Env) (*os.Root, error) {
 	if env.Trusted == nil || !env.Trusted(d.Path) {
 		return nil, fault.New(fault.Forbidden, "Only the operator of this server can add a directory.").In("path")

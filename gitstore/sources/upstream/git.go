@@ -49,8 +49,8 @@ func (g *git) Fetch(ctx context.Context, env *Env, sink Sink) (State, error) {
 	return g.fetch(ctx, env, g.endpoint(env), g.permalink, sink)
 }
 
-// permalink returns the address of a file. Most git servers do not share a form, so the
-// address names the repository, the branch and the path.
+// permalink returns the address of a file. Git servers have no common form of such addresses,
+// so it consists of the repository, the branch and the path.
 func (g *git) permalink(p string) string {
 	u := strings.TrimSuffix(g.URL, ".git") + "#" + p
 	if g.Branch != "" {

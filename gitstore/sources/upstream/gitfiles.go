@@ -66,8 +66,8 @@ func newScratchRepo(env *Env) (*scratchRepo, error) {
 	return r, r.clear()
 }
 
-// clear makes the repository empty. It does without a process, since a first sync of a small
-// repository consists of little else.
+// clear makes the repository empty. It starts no git process, since processes take most of the
+// time of a first sync of a small repository.
 func (r *scratchRepo) clear() error {
 	if err := r.remove(); err != nil {
 		return err
@@ -199,8 +199,8 @@ func (g *gitFiles) fetchContents(ctx context.Context, r *scratchRepo, e transpor
 	return nil
 }
 
-// file returns the file of a blob. Git servers can send names such as ../x. They stay as they are in the
-// path, which is invalid then: to resolve them would lead out of OutputPath.
+// file returns the file of a blob. A git server can send a name such as ../x. It stays in the
+// path, which is then invalid, because resolving it would lead out of OutputPath.
 func (g *gitFiles) file(b gitBlob, address func(string) string) File {
 	p, _ := under(g.ContentPath, b.path)
 	if g.OutputPath != "" {

@@ -90,8 +90,8 @@ func (g *gitHub) all() func(yield func(*gitHubRepository) bool) {
 	}
 }
 
-// origin returns the address of the server. The configured one may be on another port, or in a
-// private network.
+// origin returns the address of the server. configured reports whether it is the operator's own
+// GitHub server, which may be on another port, or in a private network.
 func (g *gitHub) origin(env *Env) (origin string, configured bool) {
 	if u, err := url.Parse(env.GitHub); err == nil && u.Host != "" && strings.EqualFold(u.Host, g.Host) {
 		return u.Scheme + "://" + u.Host, g.Host != gitHubHost
@@ -115,7 +115,7 @@ func (g *gitHub) endpoint(ctx context.Context, env *Env, r *gitHubRepository) (t
 }
 
 // unreadable converts the refusal of a repository. GitHub answers in the same way if there is no
-// such repository, and this must not differ here either.
+// such repository, so the error covers both cases.
 func (g *gitHub) unreadable(r *gitHubRepository, err error) error {
 	if fault.CodeOf(err) != fault.Forbidden {
 		return err

@@ -19,7 +19,7 @@ type openAPI struct {
 }
 
 const (
-	// maxOpenAPI is more than the documents of the largest known APIs have, which is 12 MB.
+	// maxOpenAPI limits the bytes of a document. Those of the largest known APIs have 12 MB.
 	maxOpenAPI = 16 << 20
 	// maxTags limits the tags of an operation.
 	maxTags = 20
@@ -107,8 +107,8 @@ type apiSchema struct {
 
 var apiMethods = []string{"get", "put", "post", "delete", "options", "head", "patch", "trace", "query"}
 
-// newAPI finds the operations and schemas of a document. They keep the paths that they have in the
-// source.
+// newAPI finds the operations and schemas of a document. Those that the source already has keep
+// their paths.
 func newAPI(address string, root *tree, sink Sink) *api {
 	d := &api{url: address, root: root, schemaAt: map[string]*apiSchema{}}
 	old, taken := oldFiles(sink)
@@ -182,7 +182,7 @@ func refOf(t *tree) string {
 	return pointer
 }
 
-// resolve returns the value that a reference leads to, and t if it is none.
+// resolve returns the value that a reference leads to, or t if t is not a reference.
 func (d *api) resolve(t *tree) *tree {
 	for range maxRefs {
 		pointer := refOf(t)

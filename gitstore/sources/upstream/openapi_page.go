@@ -35,7 +35,7 @@ func (d *api) page(p space.Path, title, pointer string) *apiPage {
 	return w
 }
 
-// done returns the page, and says so if it ended early.
+// done returns the page, with a note if its end was left out.
 func (w *apiPage) done() []byte {
 	if w.full() {
 		w.WriteString("\nThe page is too long. The document has the rest.\n")

@@ -150,7 +150,8 @@ func (w *apiPage) table(heading, in string) *apiTable {
 	return &apiTable{w: w, heading: heading, in: in != "", expanded: map[*tree]bool{}}
 }
 
-// row writes a row. described has the description and whether it is deprecated, next to the schema.
+// row writes a row. described is the value with the schema, such as a parameter, or the schema
+// itself. Its description is preferred to that of the schema.
 func (t *apiTable) row(name, in string, schema *tree, required bool, described *tree) {
 	if t.rows++; t.rows > maxAPIRows || t.w.Len()+t.out.Len() > maxAPIPage {
 		return

@@ -27,8 +27,8 @@ type tree struct {
 const (
 	maxTreeValues = 1 << 20
 	maxTreeDepth  = 100
-	// maxTreeParts is how many members and items all and list return. Many pages can refer to the
-	// same value, so its size counts as often as there are pages.
+	// maxTreeParts is how many members and items the methods all and list return. Many pages can
+	// refer to the same value, and each of them reads it again.
 	maxTreeParts = 20_000
 	// maxYAML limits a YAML document, in bytes. Its parser needs 100 times as much for many short
 	// values, before they are counted.

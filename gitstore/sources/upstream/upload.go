@@ -18,7 +18,7 @@ import (
 // Upload is the kind of sources whose files people upload.
 const Upload = string(space.SourceUpload)
 
-// upload has no settings. Receive reads its files, and they have no other upstream.
+// upload has no settings, because its files come only from Receive.
 type upload struct{}
 
 func uploadKind() Kind {
@@ -39,7 +39,7 @@ func (*upload) Fetch(context.Context, *Env, Sink) (State, error) {
 const (
 	MaxUpload    = 100 << 20
 	maxZipFiles  = 10_000
-	maxDirectory = 8 << 20 // bytes of an archive's list of files, of which memory holds several times as much
+	maxDirectory = 8 << 20 // bytes of an archive's list of files, which needs several times as much memory
 )
 
 // Spool stores an upload in a file of env.Scratch, because the list of an archive's files is at its end.
@@ -72,10 +72,9 @@ func Spool(ctx context.Context, env *Env, name string, r io.Reader) (_ *os.File,
 	return f, size, nil
 }
 
-// Receive gives the pages of a spooled file to a sink, for a source of a kind that takes uploads. A
-// .zip archive gives the pages of its files.
-// Each file that is left out is reported to refused. An error means that the upload as a whole is
-// refused.
+// Receive gives the pages of a spooled file, or of the files in a .zip archive, to a sink. kind is
+// the kind of the source, which takes uploads. Receive calls refused for each file that is left
+// out. An error means that the upload as a whole is refused.
 func Receive(ctx context.Context, env *Env, kind, name string, r io.ReaderAt, size int64, sink Sink, refused func(name string, why *Refusal)) error {
 	give := givePage
 	if kind == YouTube {

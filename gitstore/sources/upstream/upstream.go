@@ -73,8 +73,8 @@ type File struct {
 type Sink interface {
 	// Expect sets the number of files that will follow, for progress. It may be called again.
 	Expect(files int)
-	// Progress sets how many of these are fetched, for a kind that gives its files to the sink at the
-	// end.
+	// Progress sets how many of the expected files are fetched. Kinds that give their files to the
+	// sink only at the end call it.
 	Progress(files int)
 	// Known returns the file that the last complete sync got from a URL.
 	Known(url string) (File, bool)
@@ -109,8 +109,8 @@ const (
 	BadName     Reason = "bad_name"     // the name of the file cannot be used
 	Duplicate   Reason = "duplicate"    // another file has the name
 	TooSlow     Reason = "too_slow"     // the conversion takes too long or too much memory
-	// A document needs a program that is not installed: needs_ and the Debian package with the
-	// program, such as needs_pandoc.
+	// If a document needs a program that is not installed, the reason is needs_ with the Debian
+	// package of the program, such as needs_pandoc.
 	NeedsSandbox Reason = "needs_sandbox" // a document needs a sandbox, and none can start
 )
 

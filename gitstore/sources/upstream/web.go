@@ -31,7 +31,7 @@ const (
 	// one person who reads fast.
 	webPause = 200 * time.Millisecond
 	// maxPause bounds the time between two requests, whatever robots.txt or a busy site asks for.
-	// A site of 1,000 pages would otherwise take a place of the syncs for most of a day.
+	// A site of 1,000 pages could otherwise hold up the syncs of other sources for most of a day.
 	maxPause = 5 * time.Second
 	// webTimeout bounds a request with its answer.
 	webTimeout = time.Minute
@@ -46,7 +46,8 @@ type web struct {
 	Depth    int      `json:"depth,omitempty"`
 	MaxPages int      `json:"max_pages,omitempty"`
 
-	// follow is set if a depth is set: then the links of listed pages count too.
+	// follow is set if the settings have a depth. Then the crawl follows the links of pages even
+	// if the site lists its pages.
 	follow bool
 	scope  scope
 	// wait waits for a duration. Tests replace it.

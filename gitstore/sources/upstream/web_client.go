@@ -23,12 +23,12 @@ const webAgent = "Satchel/1.0 (reads documentation for AI agents)"
 
 const (
 	maxRedirects = 5
-	// maxTries is how often a request is sent that fails, or that the site asks to repeat.
+	// maxTries bounds how often a request is sent if it fails, or the site asks to repeat it.
 	maxTries = 3
 	// maxPatience is the longest wait that a site can ask for within a sync. For a longer
 	// one the sync ends, and runs again later.
 	maxPatience = time.Minute
-	// maxRobots is what RFC 9309 asks crawlers to read.
+	// maxRobots is how many bytes of a robots.txt RFC 9309 asks crawlers to read.
 	maxRobots = 500 << 10
 )
 
@@ -148,7 +148,7 @@ func (c *webClient) allowed(u *url.URL) bool {
 }
 
 // get requests an address and follows redirects that check allows. It repeats the request if
-// the site is busy or the answer is broken. header adds to the request for an address.
+// the site is busy or the answer is broken. header returns further headers for an address.
 func (c *webClient) get(ctx context.Context, u *url.URL, header func(*url.URL) http.Header, check func(*url.URL) error) (*answer, error) {
 	for redirects := 0; ; redirects++ {
 		a, err := c.try(ctx, u, header)

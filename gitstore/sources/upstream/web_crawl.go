@@ -32,7 +32,7 @@ type crawl struct {
 	mark    string // begins the address of each link in a converted page
 	clients map[string]*webClient
 	list    listing
-	indexes map[string]bool // the files llms.txt that were read
+	indexes map[string]bool // the llms.txt files that were read
 	follow  bool            // links lead to more pages
 	hash    string          // of the settings
 

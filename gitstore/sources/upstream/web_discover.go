@@ -212,8 +212,8 @@ func (c *crawl) listPage(address, lastmod string) {
 // linkInList finds the links of an llms.txt.
 var linkInList = regexp.MustCompile(`\[([^\]\n]{0,300})\]\(\s*<?([^)\s>]+)`)
 
-// readIndex reads the llms.txt for a start address. It lists pages, often as Markdown, which
-// is better than a conversion. llms-full.txt repeats the pages, so it is not a page itself.
+// readIndex reads the llms.txt for a start address. An llms.txt lists pages, often as Markdown,
+// which is better than a conversion. llms-full.txt repeats the pages, so it is no page itself.
 func (c *crawl) readIndex(ctx context.Context, client *webClient, start *url.URL) error {
 	for _, p := range slices.Compact([]string{prefixOf(start) + "llms.txt", "/llms.txt"}) {
 		at := start.ResolveReference(&url.URL{Path: p})

@@ -89,8 +89,8 @@ func prefixOf(start *url.URL) string {
 	return p + "/"
 }
 
-// tidy returns an address in its one form: without a fragment, with a path, and with the host
-// in lower case.
+// tidy returns an address in its normal form: without a fragment or a default port, with a path,
+// and with the scheme and the host in lower case.
 func tidy(u *url.URL) *url.URL {
 	t := *u
 	t.Fragment, t.RawFragment, t.ForceQuery = "", "", false

@@ -94,7 +94,7 @@ func (c *webCaptions) read(ctx context.Context, t *track) ([]caption, error) {
 	return cues, nil
 }
 
-// describe completes a video with what its player knows.
+// describe completes a video with the data of its player.
 func describe(v *video, player *tree) {
 	v.title = cmp.Or(player.str("videoDetails", "title"), v.title)
 	v.channel = cmp.Or(player.str("videoDetails", "author"), v.channel)

@@ -12,7 +12,8 @@ import (
 // YouTube is the kind of sources that follow a channel or playlist.
 const YouTube = string(space.SourceYouTube)
 
-// uploadedTranscript stands in a page's tag for the settings of its transcript. Syncs keep such pages.
+// uploadedTranscript replaces the settings in the tag of a page whose transcript was uploaded.
+// Syncs keep such pages.
 const uploadedTranscript = "uploaded"
 
 // transcriptName matches the name of a file of captions: the title of the video, its ID, and maybe the

@@ -15,14 +15,14 @@ import (
 	"satchel/sandbox/sandboxtest"
 )
 
-// Box is a sandbox of [Pool]. N counts them from 1, and Crash ends it.
+// Box is a sandbox of [Pool]. N numbers the sandboxes of the pool from 1. Crash ends the sandbox.
 type Box struct {
 	N     int
 	Crash func(error)
 }
 
-// Pool makes a pool over empty spaces, in whose sandboxes exec stands for the agent. It
-// ends with the test.
+// Pool returns a pool over empty spaces. In its sandboxes, exec runs the commands instead of the
+// agent. The pool ends with the test.
 func Pool(t testing.TB, exec func(context.Context, Box, protocol.ExecRequest) (protocol.ExecResult, error)) *sandbox.Pool {
 	t.Helper()
 	fake, boxes := sandboxtest.NewFake(t), atomic.Int64{}
@@ -51,7 +51,7 @@ func (s scripted) Exec(ctx context.Context, r protocol.ExecRequest, _ func(proto
 	return s.exec(ctx, r)
 }
 
-// emptySpaces has every space, without files.
+// emptySpaces is a store in which every space exists and has no files.
 type emptySpaces struct{ dir string }
 
 const emptyHead = space.CommitID("0000000000000000000000000000000000000000")

@@ -21,7 +21,8 @@ type Document struct {
 	ID   string     // the id in judgments
 	Path space.Path // the path under which the document is indexed
 	Size int64      // about how many bytes Read returns
-	// Blob names the content; empty if every document counts as different.
+	// Blob identifies the content. If it is empty, the document counts as different from all
+	// others.
 	Blob space.BlobID
 	Read func() ([]byte, error)
 }
@@ -77,10 +78,10 @@ func (c *Collection) judged() error {
 	return nil
 }
 
-// source offers the documents to an index, as the one commit of a history.
+// source is an index.Source whose only commit contains the documents.
 type source struct {
 	docs  []Document
-	blobs map[space.BlobID]int // the document that has it
+	blobs map[space.BlobID]int // the index of a document with this content
 	// read is called after each read document, also concurrently.
 	read func()
 }

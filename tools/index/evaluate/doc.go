@@ -2,6 +2,9 @@
 // layout of BEIR, files of queries with their pages, and queries that are generated from a
 // documentation tree.
 //
+// [OpenBEIR], [ReadPairs] and [FromDocs] read a collection, [Build] indexes its documents, and
+// [Run] measures the ranking.
+//
 // The measures are those of trec_eval (github.com/usnistgov/trec_eval), so that figures can
 // be compared with published figures. In nDCG, the gain is the grade, and the discount is the
 // logarithm to base 2 of the rank plus 1. Average precision covers all relevant documents.

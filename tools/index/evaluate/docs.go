@@ -135,8 +135,8 @@ func identifiersOf(name string, page []byte, levels int) []string {
 	return ids
 }
 
-// identifierForm matches camelCase, PascalCase and kebab-case of two words at least. A word
-// with hyphens and a capital at the start is English ("Built-in").
+// identifierForm matches camelCase, PascalCase and kebab-case with at least two words. It does
+// not match a word with hyphens and a capital at the start, which is English ("Built-in").
 var identifierForm = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:[a-z][a-z0-9]*(?:[A-Z][A-Za-z0-9]*)+|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+)+|[a-z][a-z0-9]*(?:-[a-z0-9]+)+)$`)
 })

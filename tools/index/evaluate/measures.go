@@ -8,7 +8,7 @@ import (
 
 // The depths of the measures, in documents.
 const (
-	// Depth is how many documents a ranking is judged by: trec_eval reads 1,000.
+	// Depth is how many documents of a ranking are judged. TREC runs also have 1,000.
 	Depth = 1000
 	// TopDepth is the depth of nDCG and of the reciprocal rank.
 	TopDepth = 10
@@ -161,5 +161,5 @@ func (t *tally) figures() Figures {
 
 func milliseconds(d time.Duration) float64 { return rounded(float64(d) / float64(time.Millisecond)) }
 
-// rounded keeps the significant decimals.
+// rounded rounds to six decimals.
 func rounded(v float64) float64 { return math.Round(v*1e6) / 1e6 }

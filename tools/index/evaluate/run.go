@@ -137,7 +137,8 @@ func (b *Built) Close() error {
 const patience = time.Second / 2
 
 // Wait returns when all passages have their vectors, if the options contain an embedder. It
-// calls progress with the number of passages that have one.
+// calls progress with the number of passages that have a vector, and the number of all
+// passages. It does not wait for the collections of [BuildLibraries].
 func (b *Built) Wait(ctx context.Context, progress func(done, total int)) error {
 	for {
 		some, cancel := context.WithTimeout(ctx, patience)

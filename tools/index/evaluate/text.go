@@ -12,8 +12,8 @@ import (
 	"satchel/internal/fault"
 )
 
-// MaxLine bounds a line of a collection's files, in bytes. It is more than any document of a
-// research collection has, and a line of this length fits into memory.
+// MaxLine bounds a line of a collection's files, in bytes. No document of a research
+// collection is that long, and a line of this length fits into memory.
 const MaxLine = 64 << 20
 
 // textLine is a line of a file, without its end.

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Generator writes documentation-like Markdown whose words are as unevenly
-// frequent as those of a language (Zipf), from a fixed seed.
+// Generator writes Markdown that looks like documentation. The frequencies of its words follow
+// Zipf's law, like those of a language. The same seed always gives the same text.
 type Generator struct {
 	rng   *rand.Rand
 	zipf  *rand.Zipf
@@ -46,7 +46,7 @@ func (g *Generator) Sentence(n int) string {
 	return strings.Join(ws, " ")
 }
 
-// Page returns a page of about so many bytes.
+// Page returns a page of about the given size.
 func (g *Generator) Page(bytes int) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "---\ntitle: %s\ndescription: %s\n---\n\n# %s\n\n", g.Sentence(3), g.Sentence(10), g.Sentence(3))
@@ -60,7 +60,7 @@ func (g *Generator) Page(bytes int) []byte {
 	return []byte(b.String())
 }
 
-// Pages returns n pages of about so many bytes, by their paths.
+// Pages returns n pages of about the given size, by their paths.
 func (g *Generator) Pages(n, bytes int) map[string][]byte {
 	files := make(map[string][]byte, n)
 	for i := range n {

@@ -14,9 +14,11 @@ import (
 const (
 	sampleBytes = 6 << 10
 	sampleWords = 400
-	minStops    = 3    // how many words of a language's list a page must contain
-	minShare    = 0.05 // their share of all words of the page, where a word of several languages counts in part for each: prose has .2 to .4, and a table of names almost none
-	minLead     = 1.4  // the score divided by the score of the next language
+	minStops    = 3 // how many words of a language's list a page must contain
+	// minShare is the least share of these words in all words of the page. A word of several
+	// languages counts in part for each. Prose has .2 to .4, and a table of names almost none.
+	minShare = 0.05
+	minLead  = 1.4 // the least ratio of the best score to the score of the next language
 	// scriptShare is the share of a page's letters that must be in the script of its language.
 	// The other letters are in names and code. A Chinese, Japanese or Korean character counts
 	// as three letters.

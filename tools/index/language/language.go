@@ -1,6 +1,7 @@
-// Package language knows the differences between human languages that matter to search: it
-// detects the language of a page or a query, folds the spellings of a word into one, stems
-// words, and knows stop words.
+// Package language handles the differences between human languages that matter to search. It
+// detects the language of a page ([OfPath], [Detect]) or a query ([OfQuery]), folds the
+// spellings of a word into one ([Fold]), stems words ([Term], [Stem]), and recognizes stop
+// words ([IsStop]).
 //
 // A language is named by its lower-case code (ISO 639-1) and, if a page contains one, its
 // region: "ja", "pt-br". The result of every function only depends on its arguments, so a page

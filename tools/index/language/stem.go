@@ -79,9 +79,9 @@ func Stems(lang string) bool {
 	return stemmer(lang) != nil
 }
 
-// Term returns the form of a word under which every page and every query has it, in any
-// language. It folds the word and stems it by script: Latin as English, Cyrillic as Russian,
-// Arabic as Arabic, and Devanagari as Hindi.
+// Term returns the form of a word that is indexed and searched for, whatever the language of
+// the page or the query. It folds the word and stems it by script: Latin as English, Cyrillic
+// as Russian, Arabic as Arabic, and Devanagari as Hindi.
 func Term(word string) string {
 	if isASCII(word) {
 		return stemASCII(strings.ToLower(word))

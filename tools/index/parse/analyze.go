@@ -13,20 +13,20 @@ import (
 // it never splits or changes a term.
 
 const (
-	MaxTermBytes = 64 // longer runs are not words (base64, minified code)
-	VersionDot   = "·"
+	MaxTermBytes = 64  // longer runs are not words (base64, minified code)
+	VersionDot   = "·" // separates the numbers of a version, or a language and a stem, in a term
 )
 
 // Word is one occurrence in a text.
 type Word struct {
-	Start, End int    // bytes in the text
-	Term       string // folded and stemmed, the same in every language
-	Parts      []string
+	Start, End int      // bytes in the text
+	Term       string   // folded and stemmed, the same in every language
+	Parts      []string // the terms of the parts of an identifier; nil for other words
 	// Joined is the term of a compound that ends here (use_async_data,
 	// use-async-data, 1.0.21, @nuxt/kit, C++); "" if there is none.
 	Joined string
-	// Own is another form of the word: its stem in the language that In sets, or the last
-	// character of a run without spaces. No pair begins with that character.
+	// Own is another form of the word: its stem in the language that Analyzer.In sets. For the
+	// last pair of a run without spaces, it is the last character, with which no pair begins.
 	Own string
 }
 
@@ -91,8 +91,8 @@ func IsWordByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
-// Spaceless reports whether text in a script is best matched by pairs of characters: scripts
-// without spaces between words, and Hangul, whose words carry particles.
+// Spaceless reports whether a character is from a script that is best matched by pairs of
+// characters: a script without spaces between words, or Hangul, whose words carry particles.
 func Spaceless(r rune) bool {
 	switch {
 	case r < 0x0e00:
@@ -244,7 +244,7 @@ func (v *vocabulary) compound(parts []string, version bool) termID {
 	return t
 }
 
-// Join returns the text of the compound, or "" if there is none.
+// Join returns the term of the compound with these parts, or "" if there is none.
 func (a *Analyzer) Join(parts []string, version bool) string {
 	a.refresh()
 	return a.Known.texts[a.Known.compound(parts, version)]
@@ -352,7 +352,7 @@ func (a *Analyzer) Terms(text string, dst, extra []string) (words, extras []stri
 	return dst, extra
 }
 
-// IsWhole reports whether the words of a text form exactly one identifier.
+// IsWhole reports whether the words of a text, joined, have the term identifier.
 func (a *Analyzer) IsWhole(text, identifier string) bool {
 	// The first letter usually decides, because no stemmer changes it.
 	if identifier == "" || text != "" && IsWordByte(text[0]) && identifier[0] < utf8.RuneSelf && text[0]|0x20 != identifier[0]|0x20 {

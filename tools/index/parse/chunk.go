@@ -9,7 +9,7 @@ import (
 type Chunk struct {
 	Start, End int      // bytes in the file
 	Lines      [2]int   // first and last line, counted from 1
-	Crumbs     []string // the headings above its start, outermost first
+	Crumbs     []string // the headings above its start or at it, outermost first
 	Headings   []string // the headings within the chunk; the first may begin it
 	// Anchors holds the anchor of the last heading above the start ("" if there is none), and
 	// then the anchor of each of Headings.

@@ -11,7 +11,8 @@ import (
 	"satchel/tools/index/segment"
 )
 
-// The fields that BM25F weighs. Parts of identifiers count as body.
+// The fields that BM25F weighs. Parts of identifiers count as words of the field that contains
+// the identifier, but not in the length of the field.
 const (
 	FieldTitle = iota
 	FieldCrumb
@@ -150,7 +151,7 @@ func (a *Analyzer) ChunkTerms(name string, p *Page, text []byte) []ChunkTerms {
 		field(FieldTitle, title...)
 		field(FieldCrumb, heads...)
 		field(FieldBody, body...)
-		// Exact copies, because they may wait long to be written.
+		// Copies without spare capacity, because they may wait long to be written.
 		t.Terms, t.Known, t.Texts = slices.Clone(a.counts), a.Known.id, a.Known.texts
 		t.Tokens = append(make(Tokens, 0, len(a.bytes)+sealBytes), a.bytes...)
 	}

@@ -85,8 +85,8 @@ func htmlLines(data []byte) []Line {
 	return lines
 }
 
-// tagEnds finds the ends of elements without text. It remembers which kinds have no further
-// end, so that a page of unclosed tags takes linear time.
+// tagEnds finds the ends of comments, scripts and styles. It remembers which of these kinds
+// have no further end, so that a page of unclosed tags takes linear time.
 type tagEnds struct{ never [3]bool }
 
 var unseen = [...]struct{ start, end string }{{"<!--", "-->"}, {"<script", "</script>"}, {"<style", "</style>"}}

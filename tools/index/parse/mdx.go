@@ -135,7 +135,7 @@ func dropComponents(text string) string {
 		}
 		from = i + n
 	}
-	comments := true // a comment may end
+	comments := true // the rest of the text may contain the end of a comment
 	for i := 0; i < len(text); {
 		k := strings.IndexAny(text[i:], "<{`")
 		if k < 0 {

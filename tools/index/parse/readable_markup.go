@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// The expressions of inline markup. Each first has what a reader sees as its group.
+// The expressions of inline markup. The first group of each is what a reader sees.
 var (
 	rstRole    = Lazily("(?::[A-Za-z][A-Za-z0-9:+-]*:)`[~!]?([^`<\\n]*?)\\s*(?:<[^`>\\n]*>)?`")
 	rstLink    = Lazily("`([^`<\\n]+?)\\s*<[^`>\\n]*>`_{0,2}")

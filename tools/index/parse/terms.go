@@ -56,7 +56,7 @@ func (t Tokens) Check() error {
 // Words holds the hashes of words in order.
 type Words []byte
 
-// Len returns how many words there are, and At the hash of one.
+// Len returns how many words there are. At returns the hash of word i.
 func (w Words) Len() int        { return len(w) / tokenBytes }
 func (w Words) At(i int) uint32 { return uint32(w[3*i]) | uint32(w[3*i+1])<<8 | uint32(w[3*i+2])<<16 }
 

@@ -73,6 +73,7 @@ type stem struct {
 // place among the terms of that chunk.
 type knownTerm struct{ hash, chunk, at uint32 }
 
+// NewVocabulary returns an empty vocabulary for about most words.
 func NewVocabulary(most int) *vocabulary {
 	return &vocabulary{
 		seed: maphash.MakeSeed(), slots: make([]wordSlot, 1<<10), ids: make(map[string]termID, 1<<8), most: most, id: &VocabularyID{},

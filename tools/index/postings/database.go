@@ -71,8 +71,8 @@ func (o Options) WithDefaults() Options {
 // MaxChunks is how many chunks of one file are indexed.
 const MaxChunks = 2000
 
-// Fingerprint identifies everything except the files that the content of a database depends
-// on.
+// Fingerprint identifies everything that the content of a database depends on, except the
+// files.
 var Fingerprint = fmt.Sprintf("%d/%d", schemaVersion, MaxChunks)
 
 // Database is one open generation of a collection's index. After Retire, it is closed when
@@ -311,6 +311,7 @@ func (d *Database) Acquire() bool {
 	return true
 }
 
+// Release removes a user. The last user of a retired database closes it.
 func (d *Database) Release() {
 	d.mu.Lock()
 	d.users--

@@ -39,13 +39,13 @@ type Passage struct {
 	Doc        Document
 	Start, End int
 	Lines      [2]int
-	Crumbs     string // the headings above it, one a line
+	Crumbs     string // see parse.Chunk; one heading on each line
 	Anchors    string // see parse.Chunk
 	Text       string
 }
 
-// maxPassageBytes is how many bytes of a chunk are read at most. A chunk may be as long as a
-// file, because a code fence is never cut.
+// maxPassageBytes is how many bytes of a chunk are read at most. A chunk may be longer, because
+// it may contain a code fence of parse.MaxFence bytes and other text.
 const maxPassageBytes = 32 << 10
 
 // wholeBytes is the size up to which the whole text of a document is read together with a
@@ -64,8 +64,8 @@ func (s *Snapshot) Passage(ctx context.Context, id int64) (*Passage, error) {
 	return nil, sql.ErrNoRows
 }
 
-// LoadPassages reads chunks that exist with one statement, so that [Snapshot.Passage] does
-// not have to read each of them.
+// LoadPassages reads chunks with one statement, so that [Snapshot.Passage] does not have to
+// read each of them. It ignores chunks that do not exist.
 func (s *Snapshot) LoadPassages(ctx context.Context, ids ...int64) error {
 	missing := slices.DeleteFunc(slices.Clone(ids), func(id int64) bool { return s.read[id] != nil })
 	if len(missing) == 0 {

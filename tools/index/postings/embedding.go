@@ -60,8 +60,9 @@ func eachKey(ctx context.Context, q queryer, statement string, f func(id int64, 
 }
 
 // EmbeddingChunks returns the chunks of a document, or none if the document was removed. The
-// text of a chunk here consists of the document's title and description, the headings above
-// the chunk, and the chunk's own text.
+// text of a chunk here consists of the document's title, the headings above the chunk, and the
+// chunk's own text. In the first chunk of a Markdown page, the description replaces the front
+// matter.
 func (d *Database) EmbeddingChunks(ctx context.Context, doc semantic.Doc) (chunks []semantic.Chunk, err error) {
 	have, text, err := readWhole(ctx, d.read, doc.ID)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && docKey(have.Path, have.Blob) != doc.Key {

@@ -135,14 +135,13 @@ func (s *Snapshot) HasPath(ctx context.Context, path string) (has bool, err erro
 	return has, err
 }
 
-// UnreadPaths lists at most most paths of documents that the source could not read: the
-// first by name.
+// UnreadPaths lists up to most paths of documents that the source could not read, sorted.
 func (s *Snapshot) UnreadPaths(ctx context.Context, most int) ([]space.Path, error) {
 	return readPaths(ctx, s.tx, `SELECT path FROM docs WHERE blob = '' ORDER BY path LIMIT ?`, most)
 }
 
-// UnreadPaths lists some of the paths of documents that the source could not read, different
-// paths at each call.
+// UnreadPaths lists up to most paths of documents that the source could not read, chosen at
+// random.
 func (d *Database) UnreadPaths(ctx context.Context, most int) ([]space.Path, error) {
 	return readPaths(ctx, d.read, `SELECT path FROM docs WHERE blob = '' ORDER BY random() LIMIT ?`, most)
 }

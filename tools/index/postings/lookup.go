@@ -122,7 +122,7 @@ func (s *Snapshot) EachTerm(ctx context.Context, prefix string, yield func(term 
 	return nil
 }
 
-// ChunksWith returns the ids of at most most chunks that contain a term.
+// ChunksWith returns the ids of up to most chunks that contain a term.
 func (s *Snapshot) ChunksWith(ctx context.Context, t string, most int) (ids []int64, err error) {
 	for i, p := range s.View.Parts {
 		if len(ids) >= most {

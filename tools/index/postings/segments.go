@@ -12,8 +12,8 @@ import (
 // Segments are merged by level. A segment of one level has up to mergeFactor times as many
 // chunks as a segment of the level below, and mergeFactor neighbours of a level are merged
 // into a segment of the next level. So a chunk is written once for each level, and a term is
-// looked up in only a few segments. A segment of whose chunks more than 1/deadShare are
-// deleted is written again without these chunks.
+// looked up in only a few segments. If more than 1/deadShare of a segment's chunks are
+// deleted, the segment is written again without them.
 const (
 	mergeFactor = 4
 	deadShare   = 3

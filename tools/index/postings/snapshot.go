@@ -79,7 +79,7 @@ type ChunkScore struct {
 	Heads uint8
 }
 
-// Reset makes room for n chunks and clears the room.
+// Reset makes Chunks a slice of n zero values.
 func (m *Scratch) Reset(n int) {
 	if cap(m.Chunks) < n {
 		m.Chunks = make([]ChunkScore, n)

@@ -25,8 +25,8 @@ func (s *Snapshot) Tokens(ctx context.Context, id int64) (parse.Tokens, error) {
 	return one[id], nil
 }
 
-// PrefetchTokens reads the words of chunks that exist with one statement, so that
-// [Snapshot.Tokens] does not have to read each of them.
+// PrefetchTokens reads the words of chunks with one statement, so that [Snapshot.Tokens] does
+// not have to read each of them. It ignores chunks that do not exist.
 func (s *Snapshot) PrefetchTokens(ctx context.Context, ids []int64) (err error) {
 	s.words, err = s.readTokens(ctx, ids)
 	return err

@@ -34,12 +34,14 @@ type Part struct {
 // Bitmap is a set of small numbers. The nil set is empty.
 type Bitmap []uint64
 
+// NewBitmap returns an empty set for the numbers below n.
 func NewBitmap(n int) Bitmap { return make(Bitmap, (n+63)/64) }
 
 func (b Bitmap) Has(i int) bool { return i>>6 < len(b) && b[i>>6]&(1<<(i&63)) != 0 }
 func (b Bitmap) Set(i int)      { b[i>>6] |= 1 << (i & 63) }
 
 // without returns the part without a document, and whether the part contained the document.
+// If Dead is shared with another View, without changes a copy.
 func (p Part) without(doc int64, shared bool) (Part, bool) {
 	chunk, n := p.Segment.Find(uint32(doc))
 	if n == 0 || p.Dead.Has(chunk) {

@@ -28,9 +28,9 @@ type Writer struct {
 	removed []int64 // the removed documents
 }
 
-// maxVocabularies is for how many vocabularies the Writer remembers lists. The lists of one
-// take half a megabyte. The limit leaves room for the vocabularies of several goroutines, and
-// for the vocabularies that replace them.
+// maxVocabularies is the number of vocabularies for which the Writer remembers lists. The lists
+// of a vocabulary take half a megabyte. The limit leaves room for the vocabularies of several
+// goroutines, and for the vocabularies that replace them.
 const maxVocabularies = 16
 
 // postings adds the terms of a chunk to the segment. It looks up the list of a term once for

@@ -1,6 +1,7 @@
 // Package present converts ranked documents to the hits of an answer.
 //
 // [Hits] gives each document its metadata and a snippet that shows why it is a hit. It
-// gives the best documents their text, within a budget of tokens ([EstimateTokens]). It
-// removes characters that deceive a reader from all text.
+// gives the best documents their text, within a budget of tokens ([EstimateTokens]).
+// [Outline] gives less, for a model that reads the answer as Markdown. Both remove characters
+// that deceive a reader from all text.
 package present

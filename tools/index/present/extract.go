@@ -10,8 +10,8 @@ import (
 	"satchel/tools/index/postings"
 )
 
-// joinedNeighbours is how many chunks on either side of the best one are shown with it
-// although they have no word of the query, if they are parts of the same section.
+// joinedNeighbours is how many chunks on either side of the best one are shown with it if they
+// contain no word of the query but are parts of the same section.
 const joinedNeighbours = 1
 
 // extract is the shown part of a document.
@@ -20,12 +20,12 @@ type extract struct {
 	lines [2]int
 }
 
-// text returns the document if it fits into the budget; or else its best passage with the
-// neighbours that also match or are of the same section; or else as many lines around the
-// snippet as fit; or else nothing.
+// text returns the document if it fits into the budget. Otherwise it returns the best passage
+// with the neighbours that also match or are of the same section. If that does not fit either,
+// it returns as many lines around the snippet as fit, or nothing.
 func (f *hitPassage) text(ctx context.Context, budget int) (extract, error) {
 	name := string(f.Doc.Path)
-	if f.Doc.Size <= budget*4 { // more bytes than that cannot fit, as good as never
+	if f.Doc.Size <= budget*4 { // a longer text almost never fits
 		text, err := f.wholeText(ctx)
 		if err != nil {
 			return extract{}, err
@@ -185,7 +185,7 @@ func (f *hitPassage) tableHead(ctx context.Context) (string, error) {
 	}
 	text := []byte(whole)
 	if f.best.Start > len(text) {
-		return "", nil // it cannot be: the chunk's checksum is right
+		return "", nil // cannot happen, because the chunk's checksum is right
 	}
 	above := text[from:min(f.best.Start, from+maxTableBytes)]
 	lines := parse.PlainLines(above)

@@ -13,12 +13,12 @@ import (
 type highlightTerms struct {
 	bit    map[string]int
 	weight []float64
-	// begins are the first bytes of the words, or parts of words, of the terms. any is set if
-	// a term does not begin as its words do; then begins is of no use.
+	// begins marks the bytes with which the words, or parts of words, of the terms can begin.
+	// any is set if a term does not begin like its words. Then begins is not used.
 	begins [utf8.RuneSelf]bool
 	any    bool
-	// sketches are those of the terms. They show of most words, without a look into bit, that
-	// they match no term.
+	// sketches marks the sketches of the terms. Most words that match no term have another
+	// sketch, so they need no lookup in bit.
 	sketches [256]bool
 }
 
@@ -44,13 +44,13 @@ func (w *highlightTerms) add(term string, weight float64) {
 	w.sketches[sketch(term)] = true
 	w.weight = append(w.weight, weight)
 	if term[0] >= utf8.RuneSelf {
-		return // as every byte from there on, it may begin one
+		return // each treats every byte from utf8.RuneSelf on as a beginning
 	}
 	w.begins[term[0]] = true
 	if term[0] >= 'a' && term[0] <= 'z' {
 		w.begins[term[0]-'a'+'A'] = true
 	}
-	// .NET is dotnet; a stem of another language, or a version, has a mark in it.
+	// The term of .NET is dotnet. Stems in other languages, and versions, contain VersionDot.
 	w.any = w.any || strings.HasPrefix(term, "dot") || strings.Contains(term, parse.VersionDot)
 }
 
@@ -74,11 +74,11 @@ func (w *highlightTerms) of(t string) uint64 {
 }
 
 // each calls yield with the position and the terms of each word of a text that matches
-// terms. It analyses text between blanks only if a term can begin with one of its letters:
-// the stem of an ASCII word begins with the same letter. It
-// analyses neighbours together.
+// terms. It analyses text between blanks only if a term can begin with one of its letters,
+// because the stem of an ASCII word begins with the same letter. It analyses several such
+// pieces of text in a row together.
 func (w *highlightTerms) each(a *parse.Analyzer, text string, yield func(start int, mask uint64)) {
-	from := 0 // of what is analysed
+	from := 0 // the start of the text to analyse next
 	found := func(o parse.Word) {
 		if mask := w.in(o); mask != 0 {
 			yield(from+o.Start, mask)

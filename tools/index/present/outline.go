@@ -20,21 +20,21 @@ const (
 	// most outlineTextShare of the budget.
 	tokensForText    = 1600
 	outlineTextShare = 0.3
-	// maxMore is how many further passages of a page follow its text. Often not the best
-	// passage of the right page has the answer, but a later one.
+	// maxMore is how many further passages of a page follow its text. The best passage of the
+	// right page often lacks the answer, and a later one has it.
 	maxMore = 4
 	// moreShare is the share of the best passage's score that a further one needs.
 	moreShare = 0.5
-	// maxNamed is how many other versions of a page and related files a hit names.
+	// maxNamed is how many other versions of a page, and how many related files, a hit names.
 	maxNamed = 2
 	// weakHits is how many weak matches an outline lists.
 	weakHits = 3
 )
 
-// Outline presents documents, best first, for a model that reads them as Markdown: the place
-// of each, then the best passages of the first, then the lines that match of the next ones, as
-// far as the budget of the whole answer allows. The other hits have neither a text nor a
-// snippet. Of weak matches it presents only a few places.
+// Outline presents documents, best first, for a model that reads them as Markdown. It gives
+// all documents their places, the first ones their best passages, and the next ones their
+// matching lines, as far as the budget of the whole answer allows. The other hits have neither
+// a text nor a snippet. If the matches are weak, Outline presents only a few places.
 func Outline(ctx context.Context, u *rank.Run, docs []*rank.Candidate, budget int, weak bool) (hits []Hit, tokens int, err error) {
 	if weak {
 		docs = docs[:min(len(docs), weakHits)]
@@ -92,8 +92,8 @@ func Outline(ctx context.Context, u *rank.Run, docs []*rank.Candidate, budget in
 	return hits, tokens, nil
 }
 
-// passages returns the text of a page within a budget, and within another for all of them the
-// lines that match of its next best passages.
+// passages returns the text of a page within the budget, followed by the matching lines of its
+// next best passages. The whole result costs at most all.
 func (f *hitPassage) passages(ctx context.Context, a *parse.Analyzer, w highlightTerms, budget, all int) (extract, error) {
 	t, err := f.text(ctx, budget)
 	if err != nil || t.text == "" {

@@ -38,12 +38,12 @@ const DefaultMaxTokens = 5000
 // Hit is one document that matches, at its best place.
 type Hit struct {
 	Collection space.SpaceID
-	Source     string // the collection's label
-	Path       string // below the collection's mount
-	File       space.Path
+	Source     string     // the collection's label
+	Path       string     // with the collection's mount
+	File       space.Path // within the collection
 	Title      string
 	Heading    string // nearest above the best lines; may be empty
-	Anchor     string // the heading's in its document, as Section has it
+	Anchor     string // the anchor of Heading; see parse.Section
 	Lines      [2]int // first and last line of Text or, without it, of Snippet
 	// Snippet is the lines or sentences that show why this is a hit, from the
 	// lines SnippetLines.
@@ -103,7 +103,7 @@ func Hits(ctx context.Context, u *rank.Run, docs []*rank.Candidate, budget int, 
 			return nil, 0, doc.Source.Failed(err)
 		}
 		cost := h.tokens()
-		// Each hit may take what the ones before have left of its share.
+		// Each hit may take an equal share of what the hits before it have left.
 		if share := (room - tokens) / (len(docs) - i); cost > share {
 			h.shorten(a, f, w, share)
 			cost = h.tokens()
@@ -381,7 +381,7 @@ func (f *hitPassage) related(ctx context.Context) (all []string, err error) {
 			if known {
 				file = s.Shown(file)
 			} else {
-				file = shown(file) // as the page has it
+				file = shown(file) // as it is written on the page
 			}
 			all = append(all, file)
 		}
@@ -393,8 +393,8 @@ func tidyFile(file string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(file, "/space/"), "./"), "/")
 }
 
-// namesFile reports whether an entry of relevant_files, a file, a directory or a
-// glob, is about a file.
+// namesFile reports whether an entry of relevant_files (a file, a directory or a glob) includes
+// a file.
 func namesFile(entry, file string) bool {
 	entry = tidyFile(entry)
 	if rest, ok := strings.CutPrefix(file, strings.TrimSuffix(strings.TrimSuffix(entry, "**"), "/")); ok && (rest == "" || rest[0] == '/' && entry != "") {

@@ -13,7 +13,7 @@ const snippetBytes = 320
 // passage is the shown part of a document.
 type passage struct {
 	postings.Passage
-	head string // of the table that it begins in the middle of
+	head string // the header of the table in whose middle the passage begins; see tableHead
 }
 
 // snippet is the part of a passage that shows why it is a hit.
@@ -22,13 +22,13 @@ type snippet struct {
 	heading string
 	anchor  string // the heading's
 	lines   [2]int
-	from    int // the bytes of the passage that it was taken of
+	from    int // the range of its bytes in the passage
 	to      int
 }
 
-// makeSnippet picks the lines, about most bytes, with the rarest of the terms, and the best
-// sentences of a long line. It takes front matter, which hits have in other fields, only if
-// nothing else matches.
+// makeSnippet picks the lines with the rarest of the terms, up to about most bytes. Of a long
+// line, it picks the best sentences. It prefers other lines to front matter, which hits have in
+// other fields.
 func makeSnippet(a *parse.Analyzer, ps passage, name string, w highlightTerms, most int) snippet {
 	data := []byte(ps.Text)
 	lines := parse.ParseLines(name, data, ps.Start)
@@ -259,8 +259,8 @@ func wholeFences(text, open string) string {
 // sentenceEnds are the characters that end a sentence in scripts without blanks.
 const sentenceEnds = "。！？｡"
 
-// bestSentences shortens a long line to whole sentences around its best one, and a sentence
-// that is too long to the words around the first match.
+// bestSentences shortens a long line to its best sentence and the sentences after it that fit.
+// It shortens a sentence that is too long to the words around the first match.
 func bestSentences(a *parse.Analyzer, text string, w highlightTerms, most int) string {
 	cuts := []int{0} // starts of sentences
 	for i, r := range text {
@@ -311,8 +311,8 @@ func bestSentences(a *parse.Analyzer, text string, w highlightTerms, most int) s
 	return s
 }
 
-// wordsAround returns at most so many bytes of a sentence around byte at: whole words if
-// there are blanks, and always whole characters.
+// wordsAround returns about most bytes of a sentence around byte at: whole words if there are
+// blanks, and always whole characters.
 func wordsAround(s string, at, most int, before, after bool) string {
 	const near = 40 // bytes within which a blank is looked for
 	from := max(0, min(at, len(s))-most/3)

@@ -7,15 +7,15 @@ import (
 )
 
 // EstimateTokens returns about how many tokens a language model counts in s, and errs
-// upwards. It needs no vocabulary. For prose in any tested language and for source code it is
-// never less than the count of o200k_base (1.2 to 1.5 times it for English and code), at most
-// a fifth less than the counts of cl100k_base and Llama 3, and at most a quarter less than that of
-// Claude's published, older tokenizer. For long base64 it may be a quarter less, for random
-// characters more. testdata/tokens.json has such counts.
+// upwards. It needs no vocabulary. For prose in any tested language and for source code, the
+// estimate is never less than the count of o200k_base (for English and code, it is 1.2 to 1.5
+// times that count). It is at most a fifth less than the counts of cl100k_base and Llama 3, and
+// at most a quarter less than that of Claude's published, older tokenizer. It may be a quarter
+// less for long base64, and even less for random characters. testdata/tokens.json has such counts.
 //
-// The rules, in quarters of a token: byte-pair tokenizers know English words of some
-// length, split mixtures of cases and digits, spell out letters that are not a word, and
-// encode scripts that were rare in their training byte by byte.
+// The rules count quarters of a token. Byte-pair tokenizers have tokens for English words up to
+// some length. They split mixtures of cases and digits, spell out letters that are not a word,
+// and encode scripts that were rare in their training byte by byte.
 func EstimateTokens(s string) int {
 	n := 0
 	short := -1 // where a piece of one or two letters or digits ended
@@ -30,7 +30,7 @@ func EstimateTokens(s string) int {
 			cost = (j - i + 1) / 2 * 4
 		case parse.IsWordByte(c):
 			j, cost = letters(s, i)
-		case c == ' ': // one belongs to the word after it
+		case c == ' ': // a single space belongs to the word after it
 			for j < len(s) && s[j] == ' ' {
 				j++
 			}

@@ -48,12 +48,12 @@ func (c *Candidate) Passages(share float64) (ids []int64) {
 }
 
 // secondChunk is the share of its score that the second-best chunk of a document adds to
-// the document's score. Each further chunk adds half as much as the one before.
+// the document's score. The share halves for each of the next two chunks.
 const secondChunk = 0.05
 
-// leadChunk is what the first chunk of a page with headings adds to the page's score if the
-// query is a sentence: such a page first says what it is about. A text without headings may
-// begin with something else, and a name can be anywhere.
+// leadChunk is the share of its score that the first chunk of a page with headings adds to the
+// page's score if the query is a sentence: such a page first says what it is about. A text
+// without headings may begin with something else, and a name can be anywhere.
 const leadChunk = 0.4
 
 // candidates returns the documents of one database that match any of the terms, with
@@ -99,7 +99,7 @@ const chunksPerDocument = 4
 
 // byDocument groups chunks, best first, by document, and scores the documents. The score is
 // that of the best chunk, plus a little for the next ones, plus lead times that of the
-// page's first chunk, plus a part for how much of the query the best chunk has.
+// page's first chunk. It grows with the share of the query that the best chunk contains.
 func (s *Source) byDocument(best []chunkMatch, cover *coverage, lead float64, explain bool) []*Candidate {
 	place := make(map[int64]int32, len(best))
 	of := make([]int32, len(best)) // the document of each chunk
@@ -152,7 +152,8 @@ func (s *Source) byDocument(best []chunkMatch, cover *coverage, lead float64, ex
 	return order
 }
 
-// list answers a query that has filters but no words, with the newest documents.
+// list answers a query without words. It returns the documents that meet the filter, newest
+// first or by path.
 func (u *Run) list(ctx context.Context, s *Source, filter postings.Filter) ([]*Candidate, error) {
 	ids, total, err := s.List(ctx, filter, u.Sort == query.ByPath, MaxResults)
 	if err != nil {

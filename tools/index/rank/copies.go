@@ -67,7 +67,7 @@ func (u *Run) collapse(ctx context.Context, all []*Candidate) ([]*Candidate, err
 			f.takeIn(kept[at], string(kept[at].Doc.Path))
 			if q.Sort == query.ByRelevance {
 				kept[at] = f
-			} else { // every copy keeps its place
+			} else { // f keeps its own place in the order
 				kept = append(slices.Delete(kept, at, at+1), f)
 			}
 		default:
@@ -77,8 +77,8 @@ func (u *Run) collapse(ctx context.Context, all []*Candidate) ([]*Candidate, err
 	return kept, nil
 }
 
-// replaces reports whether a document is of a newer version than its copy. A source that the query names
-// keeps its pages.
+// replaces reports whether a document is of a newer version than its copy. A source that the
+// query names keeps its pages.
 func (u *Run) replaces(f, kept *Candidate) bool {
 	version := func(c *Candidate) string { return cmp.Or(c.Doc.Version, c.Source.Version) }
 	named := func(c *Candidate) bool { return slices.Contains(u.plan.named, c.Source) }
@@ -102,7 +102,7 @@ func copies(ctx context.Context, a, b *Candidate, words map[*Candidate]*bag, q *
 		return true, nil
 	}
 	if q.Sort != query.ByRelevance {
-		return false, nil // a list has every other page
+		return false, nil // a list contains similar pages too
 	}
 	if x.Blob != y.Blob {
 		near := b.Score >= copyScore*a.Score || x.Title == y.Title

@@ -12,7 +12,8 @@ import (
 const (
 	// nameWeight is the weight of a word that names a source.
 	nameWeight = 0.3
-	// sourceBoost is for the documents of a source that the query names.
+	// sourceBoost is the share by which the scores of a source's documents rise if the query
+	// names the source.
 	sourceBoost = 0.3
 	// nameWords is how many words of a query may form one name.
 	nameWords = 3

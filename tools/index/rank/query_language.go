@@ -8,11 +8,11 @@ import (
 	"satchel/tools/index/parse"
 )
 
-// Every page has each of its words under language.Term, which depends on the script alone,
-// so words match across languages. A page in a language with a stemmer also has its words
-// under that language's stem (in the extra terms, which no length counts; see OwnTerm), so
-// a query in that language finds the other forms of a word. So a query of unknown language
-// misses no page.
+// Every word of a page is indexed as its language.Term, which depends only on the script, so
+// words match across languages. If the page's language has a stemmer, the word is also indexed
+// as its stem in that language (see parse.OwnTerm), so a query in that language finds the
+// other forms of a word. These stems do not count in the length of a field. A query of unknown
+// language misses no page, because it contains the words' language.Term.
 
 // queryLanguage is the language of a query.
 type queryLanguage struct {
@@ -25,8 +25,9 @@ type queryLanguage struct {
 // maxHeld is how many languages are used to stem a query of unknown language.
 const maxHeld = 6
 
-// queryLanguageOf guesses the language of a query. held counts the pages in each language.
-// If the words do not show the language, it is that of most pages, if there is one.
+// queryLanguageOf guesses the language of a query. held counts the pages in each language. If
+// the words do not show the language, it is the language of more than half of the pages,
+// provided that language.Stems is true for it.
 func queryLanguageOf(words []string, held map[string]int64) queryLanguage {
 	t := queryLanguage{Guess: language.OfQuery(words)}
 	total := int64(0)
@@ -79,8 +80,8 @@ func isStop(word string, langs ...string) bool {
 	return language.IsStop(word) || len(langs) > 0 && language.IsStop(word, langs...)
 }
 
-// stems returns further terms under which pages in the query's language have a word. For a
-// query of unknown language, they come from all languages of the pages.
+// stems returns further terms under which a word is indexed on pages in the query's language.
+// For a query of unknown language, they come from all languages of the pages.
 func (t queryLanguage) stems(raw string) []string {
 	langs := t.held
 	if r := t.reader(); r != "" {

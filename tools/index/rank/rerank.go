@@ -78,7 +78,8 @@ func (m *semanticRun) ask(ctx context.Context, what string, b *semantic.Breaker,
 			switch {
 			case err == nil:
 				b.Succeeded()
-			case ctx.Err() == nil && (whole || inner.Err() == nil): // the model had less than its full time, so it is not a failure
+			// A timeout before the full wait is no failure.
+			case ctx.Err() == nil && (whole || inner.Err() == nil):
 				b.Failed()
 			}
 			return err

@@ -13,7 +13,7 @@ import (
 
 // retrieval is the input of the first stage of a search in one database.
 type retrieval struct {
-	// terms are scored. A chunk that holds any of them matches, unless there are phrases.
+	// terms are scored. A chunk that contains any of them matches, unless there are phrases.
 	terms []Term
 	sc    *scorer // has the same terms
 	// All of phrases must occur, and none of without. Each is a list of terms.
@@ -22,8 +22,8 @@ type retrieval struct {
 	// depth is how many chunks are returned. verify is how many of the best are read for
 	// phrases of several words. More are read if fewer than depth have them.
 	depth, verify int
-	// heads holds the bits of the terms in the heads of a chunk. more reports that the
-	// first terms are already scored.
+	// heads holds the bits that each of the terms has in the heads of a chunk. more reports
+	// that the first terms are already scored.
 	heads []heads
 	more  bool
 }
@@ -32,7 +32,7 @@ type retrieval struct {
 type chunkMatch struct {
 	id    int64
 	score float64
-	terms uint64 // bit i: the chunk holds terms[i], for the first 64
+	terms uint64 // bit i: the chunk contains terms[i]; bit 63 is for all terms from 63 on
 	lead  bool   // see leads
 	heads heads
 }

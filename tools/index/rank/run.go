@@ -101,7 +101,7 @@ func (u *Run) Analyzer() *parse.Analyzer { return u.analyzer }
 // Terms returns the terms of the search.
 func (u *Run) Terms() []Term { return u.plan.terms }
 
-// Limit returns how many hits are wanted, and Sources the searched databases.
+// Limit returns how many hits are wanted. Sources returns the searched databases.
 func (u *Run) Limit() int         { return u.limit }
 func (u *Run) Sources() []*Source { return u.sources }
 
@@ -115,9 +115,9 @@ func (u *Run) Weak(score, best float64) bool { return score < best*u.opts.MinSco
 // strongCoverage is the share of the query above which a match is not weak.
 const strongCoverage = 0.5
 
-// WeakAnswer reports whether none of the documents has much of the query. It is false if this
-// cannot be said: of a query without words or with phrases, if an index is behind, and if a
-// model compares meanings.
+// WeakAnswer reports whether none of the documents contains much of the query. It returns false
+// if this is not known: for a query without words or with phrases, if an index is behind, or if
+// a model compares meanings.
 func (u *Run) WeakAnswer(docs []*Candidate) bool {
 	if len(docs) == 0 || len(u.plan.terms) == 0 || len(u.plan.phrases) > 0 || u.behind || u.semantic != nil {
 		return false

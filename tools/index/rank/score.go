@@ -8,8 +8,8 @@ import (
 	"satchel/tools/index/segment"
 )
 
-// statistics are sums over all databases that a query searches, so that the rarity of a
-// word is the one in all of them together.
+// statistics are sums over all databases that a query searches, so that a word has the same
+// rarity in each of them.
 type statistics struct {
 	chunks int64
 	mean   [parse.FieldCount]float64 // average number of terms in each field of a chunk
@@ -121,8 +121,9 @@ func (s *scorer) add(i int, ps []segment.Posting, chunks []segment.Chunk, found 
 	}
 }
 
-// burstWeight is how much more a word counts for each factor of e by which its occurrences
-// are in fewer chunks than if they were randomly distributed.
+// burstWeight raises the weight of a word whose occurrences are in few chunks. It is multiplied
+// by the logarithm of expected/actual, where actual is the number of chunks with the word, and
+// expected is that number if the occurrences were randomly distributed.
 const burstWeight = 0.7
 
 // residualIDF returns how much a term says about the topic of a text, at least 1. It
@@ -138,11 +139,11 @@ func residualIDF(chunks, df, occurrences int64) float64 {
 	return 1 + burstWeight*max(0, math.Log(n/d)+math.Log(byChance))
 }
 
-// coverWeight is what a chunk that has all words of a query adds to its score. Without it,
-// a rare word could outweigh all the others.
+// coverWeight is the share by which the score of a document grows if its best chunk contains
+// all words of a query. Without it, a rare word could outweigh all the others.
 const coverWeight = 0.7
 
-// coverage measures how much of a query a chunk has.
+// coverage measures how much of a query a chunk contains.
 type coverage struct {
 	weight []float64 // of each of the first terms
 	total  float64
@@ -184,7 +185,7 @@ func (c *coverage) of(terms uint64) float64 {
 	return sum / c.total
 }
 
-// whole reports whether the given terms have every word of the query, in any form.
+// whole reports whether the given terms include every word of the query, in any form.
 func (c *coverage) whole(terms uint64) bool {
 	for _, word := range c.words {
 		if terms&word == 0 {

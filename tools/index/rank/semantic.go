@@ -16,7 +16,8 @@ import (
 	"satchel/tools/index/semantic"
 )
 
-// Semantic configures semantic search. Each of its three models may be absent. The zero value of a field means its default.
+// Semantic configures semantic search. Each of its three models may be absent. The zero value
+// of a field means its default.
 type Semantic struct {
 	// Vectors holds the embedder and its limits. If it is nil or has no Embedder, pages are
 	// found only by words.

@@ -13,10 +13,10 @@ type Source struct {
 	ID    space.SpaceID
 	Label string
 	Mount string // the directory under which its paths are shown; "" for none
-	// Names are names of the source besides its label. A query that names the source prefers
-	// it.
+	// Names are names of the source besides its label. The documents of a source that the
+	// query names rank higher.
 	Names []string
-	// Version is that of the documents that name none; "" if it is not known.
+	// Version is the version of the documents that name none; "" if it is not known.
 	Version string
 
 	order  int  // position among the databases of the search

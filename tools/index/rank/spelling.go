@@ -25,12 +25,13 @@ const (
 	maxSlipLetters = 32
 	// maxRespellings is how many words can replace one.
 	maxRespellings = 3
-	// maxLookedUp is how many of the nearest terms are looked up in pages, in at most
+	// maxLookedUp is how many of the nearest terms are looked up in pages, each in at most
 	// maxPassages passages. Mostly the first passage shows the word.
 	maxLookedUp = 8
 	maxPassages = 12
-	// rareShare decides between equally near words. One that has fewer than this part of
-	// the most frequent one's passages is a typo or a word of another language.
+	// rareShare decides between equally near words. If the most frequent one is in more than
+	// rareShare times as many passages as another, the other is a typo or a word of another
+	// language.
 	rareShare = 20
 	// MaxRespelled is how many words of a query are respelled.
 	MaxRespelled = 5

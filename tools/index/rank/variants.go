@@ -27,8 +27,8 @@ const (
 	// standInShare is the part of the best member's score that another member of a family
 	// needs to replace it, so that a newer version that only mentions the subject does not.
 	standInShare = 0.5
-	// fresh is what a change just now adds to a score. It halves every freshHalf. It
-	// decides between pages that are otherwise equally good.
+	// fresh is the share that a page gains in score if it has just changed. The share halves
+	// every freshHalf. It decides between pages that are otherwise equally good.
 	fresh     = 0.02
 	freshHalf = 180 * 24 * time.Hour
 	// maxVariants is how many documents are grouped into families.

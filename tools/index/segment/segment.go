@@ -138,7 +138,8 @@ type Cursor struct {
 	valid bool
 }
 
-// Seek returns a cursor before the first term that is not less than from.
+// Seek returns a cursor from which Next reaches all terms that are not less than from. The
+// first terms of the cursor may be less.
 func (s *Segment) Seek(read Reader, from string) *Cursor {
 	i := sort.Search(len(s.firsts), func(i int) bool { return s.firsts[i] > from }) - 1
 	c := &Cursor{seg: s, read: read, next: max(i, 0)}

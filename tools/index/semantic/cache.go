@@ -119,7 +119,8 @@ func (c *cache) has(ctx context.Context, model int64, h textHash) (bool, error) 
 	return err == nil, err
 }
 
-// put adds vectors in one transaction. day is the number of days that trim uses.
+// put adds vectors in one transaction. day is the current day, in days since 1970. If the cache
+// is too large, trim removes the vectors of the oldest days.
 func (c *cache) put(ctx context.Context, model int64, hashes []textHash, rows []row, day int64) error {
 	tx, err := c.db.BeginTx(ctx, nil)
 	if err != nil {

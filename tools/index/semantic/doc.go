@@ -1,6 +1,9 @@
 // Package semantic finds passages by their meaning. It keeps a vector of an [Embedder] for each
 // chunk of a collection, and compares these vectors with the vector of a query.
 //
+// [Open] starts an [Engine]. [Engine.Changed] requests the vectors of a collection. For a
+// search, [Engine.Ask] starts to embed the query, and [View.Nearest] compares the vectors.
+//
 // # Guarantees
 //
 //   - Vectors are only a cache: a missing or damaged file is written again. A text is embedded

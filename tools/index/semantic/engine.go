@@ -17,22 +17,23 @@ import (
 
 // Options configure an Engine. The zero value of a field means its default.
 type Options struct {
-	// Dir holds the vectors and the cache. The Engine creates it if it does not exist. It may
+	// Dir holds the vectors and the cache. The Engine creates it if it does not exist. It must
 	// not contain anything else.
 	Dir string
 	// Embedder creates the vectors.
 	Embedder Embedder
-	// Logger receives switches and failures, but never a text or a key. Default: nothing is
-	// logged.
+	// Logger receives failures and switches to another model's vectors, but never a text or a
+	// key. Default: nothing is logged.
 	Logger *slog.Logger
 	// QueryWait is how long a search waits for the vector of its query. Default 300 ms.
 	QueryWait time.Duration
-	// QueryTimeout is how long the model may work on a query's vector after the search has
+	// QueryTimeout is how long the model may work on a query's vector, even if the search has
 	// continued without it. So a model that is still loading can answer the next search.
 	// Default 20 s.
 	QueryTimeout time.Duration
 	// BreakAfter is how many failures or late answers in a row stop the calls for queries, and
-	// BreakFor is how long. BreakFor doubles up to 64 times. Default 3 and 5 s.
+	// BreakFor is how long. Further failures double this time, up to 64 times BreakFor.
+	// Default 3 and 5 s.
 	BreakAfter int
 	BreakFor   time.Duration
 	// QueryCache is how many queries' vectors are kept in memory. Default 256.
@@ -52,8 +53,8 @@ type Options struct {
 	// Slice is how long a collection is embedded before waiting collections get their turn.
 	// Default 30 s.
 	Slice time.Duration
-	// RetryAfter is the delay before a failed collection is tried again. It doubles up to 64
-	// times. Default 5 s.
+	// RetryAfter is the delay before a failed collection is tried again. Further failures
+	// double the delay, up to 64 times RetryAfter. Default 5 s.
 	RetryAfter time.Duration
 	// CacheBytes limits the cache of vectors. Default 1 GiB.
 	CacheBytes int64

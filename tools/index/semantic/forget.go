@@ -63,7 +63,7 @@ func Forget(ctx context.Context, dir, name string) error {
 	return errors.Join(err, c.close())
 }
 
-// keepOnly removes all texts except those to keep.
+// keepOnly removes the vectors of all texts except those that tell passes to keep.
 func (c *cache) keepOnly(ctx context.Context, tell func(keep func([]textHash) error) error) error {
 	tx, err := c.db.BeginTx(ctx, nil)
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 	"sync"
 )
 
-// A file of vectors is written once and never changed. It contains a magic, the length of a
-// JSON header and the header; then the ids, keys, hashes and packed rows of the chunks, each as
-// one array; and at the end a checksum of everything before it.
+// A file of vectors is written once and never changed. It begins with fileMagic, the length of
+// a JSON header, and the header. The ids, keys, hashes and packed rows of the chunks follow,
+// each as one array. A checksum of everything before it is at the end.
 const fileMagic = "SATVEC1\n"
 
 var errFile = errors.New("the file of vectors is damaged")

@@ -91,11 +91,12 @@ func unpackRow(b []byte, dims int) (row, error) {
 type query struct {
 	exact []float32 // padded to the stride
 	total float32   // the sum of exact
-	// Number i is about low + step × c. The code c, from 0 to maxQuery, is in words. A word
-	// holds four codes, 16 bits apart, in reverse order: in turn those of the even and of the
-	// odd places of eight numbers. Multiplying a word by four codes of a passage, also 16 bits
-	// apart, puts the sum of the four products in the top 16 bits. The sum fits, because it is
-	// at most 4 × 255 × 63. The lower sums fit too, so none of them carries into it.
+	// Number i is about low + step × c. The code c, from 0 to maxQuery, is in words. Two words
+	// hold the codes of eight numbers: first those at even places, then those at odd places.
+	// The four codes of a word are in reverse order, 16 bits apart. Multiplying a word by four
+	// codes of a passage, also 16 bits apart, puts the sum of the four products in the top 16
+	// bits. The sum fits, because it is at most 4 × 255 × 63. The lower sums fit too, so none
+	// of them carries into it.
 	words     []uint64
 	low, step float32
 	sum       float32

@@ -127,7 +127,7 @@ type run struct {
 	entries []entry
 	from    []int32 // the row of old that holds the entry's vector; -1: the cache holds it
 	done    atomic.Int64
-	refused batch        // texts that the model refused in every batch
+	refused batch        // texts that the model refused even in a batch of their own
 	streak  atomic.Int64 // refusals without a vector between them
 }
 
@@ -318,7 +318,7 @@ func (b *batch) add(text string, h textHash) {
 func estimate(text string) int { return len(text)/3 + 8 }
 
 // embed embeds a batch and stores the vectors. If the model refuses the batch, embed halves it
-// until it finds the refused text, which then gets no vector.
+// until it finds the refused texts. They are retried once at the end; see again.
 func (r *run) embed(ctx context.Context, b batch) error {
 	vectors, err := r.e.o.Embedder.Embed(ctx, r.id, Document, b.texts)
 	var rows []row
@@ -447,7 +447,7 @@ func (r *run) install(ctx context.Context, state State) error {
 	return errors.Join(err, e.cache.trim(ctx))
 }
 
-// gone returns the texts that are in one file but not in the other.
+// gone returns the texts that are in before but not in now.
 func gone(before, now *matrix) []textHash {
 	have := make(map[textHash]bool, len(now.hashes))
 	for _, h := range now.hashes {

@@ -56,7 +56,7 @@ type session struct {
 	subject string
 	day     time.Time
 	fact    *Fact  // nil if it has none
-	said    string // of the fact
+	said    string // what the session says about the fact
 }
 
 // generator writes sessions.
@@ -67,7 +67,7 @@ type generator struct {
 	pattern *regexp.Regexp
 }
 
-// page is a page of documentation, as an assistant talks about it.
+// page is the part of a page of documentation that the assistant quotes.
 type page struct{ title, text string }
 
 // Generate returns the collection. pages are Markdown pages of documentation by path.
@@ -143,7 +143,7 @@ func Generate(pages map[string][]byte) (*Collection, error) {
 
 // plan returns all sessions, the oldest first.
 func (g *generator) plan(facts []Fact) []session {
-	// Each fact with several sessions has them in order, at random places.
+	// The sessions of a fact are at random places, but in the order of Said.
 	places := g.rng.Perm(Sessions)
 	sessions := make([]session, Sessions)
 	for i := range facts {
@@ -206,7 +206,7 @@ func (g *generator) shuffled(lines []string) []string {
 	return lines
 }
 
-// fill replaces the names of lists by words.
+// fill replaces each name of a list in braces with a random word of the list.
 func (g *generator) fill(text string) string {
 	return g.pattern.ReplaceAllStringFunc(text, func(name string) string {
 		words := g.talk.lists[strings.Trim(name, "{}")]

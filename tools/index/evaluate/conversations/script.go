@@ -14,7 +14,7 @@ var chatterText string
 
 // Fact is a statement in one session or several.
 type Fact struct {
-	// Type is a type of question in LongMemEval, and Subject what the sessions are about.
+	// Type is a type of question in LongMemEval. Subject is what the sessions are about.
 	Type, Subject string
 	// Said holds what each session says, the oldest first.
 	Said []string

@@ -2,5 +2,5 @@
 // question names its library.
 //
 // Call [Generate] with the pages of the libraries, and [Collection.Measure] with an index of
-// the documents. The same pages always give the same questions.
+// the documents (see [evaluate.BuildLibraries]). The same pages always give the same questions.
 package libraries

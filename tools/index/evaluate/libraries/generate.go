@@ -23,10 +23,10 @@ const (
 	// Heading questions are the heading of a section, followed by the title of its page if the
 	// heading is short.
 	Heading Kind = "heading"
-	// Sentence questions are the first sentence of a section, which the page then lacks.
+	// Sentence questions are the first sentence of a section. Generate removes it from the page.
 	Sentence Kind = "sentence"
-	// Trouble questions are an error message, or a sentence about a problem. The page lacks
-	// the sentence.
+	// Trouble questions are an error message, or a sentence about a problem. Generate removes
+	// the sentence from the page, but not the message.
 	Trouble Kind = "trouble"
 	// Foreign questions are like Sentence questions, from pages in other languages than
 	// English.
@@ -44,7 +44,7 @@ type Question struct {
 	Kind    Kind
 	Text    string
 	Answers []Answer
-	// HeldOut marks the half of the questions that no choice may depend on.
+	// HeldOut marks the half of the questions with which the ranking is never tuned.
 	HeldOut bool
 }
 
@@ -79,7 +79,7 @@ type candidate struct {
 // place is where a candidate's text is.
 type place struct {
 	page string
-	cut  *sentence // what the page then lacks; nil: nothing
+	cut  *sentence // the sentence to remove from the page; nil: none
 	in   [2]int
 }
 
@@ -199,10 +199,10 @@ func candidates(l Library) []candidate {
 var (
 	// problem matches sentences about something that goes wrong.
 	problem = regexp.MustCompile(`(?i)\b(errors? (?:when|if|about|like|saying)|throws?|fails? (?:to|with|when|if|because)|failing|crash\w*|mismatch\w*|not work\w*|n't work\w*|not found|unexpected\w*|broken|breaks|stuck|hangs|leaks?|unable to|missing|flash of|timed? ?out|conflicts? with|warning (?:about|when|if))\b`)
-	// messages matches messages of errors: quoted with a name, as in a reference of errors, or
-	// as a program prints them.
+	// messages matches error messages: quoted after a bold name, as in a reference of errors, or
+	// in the form in which a program prints them.
 	messages = regexp.MustCompile("(?m)^(?:> \\*\\*[A-Za-z]+\\*\\*: ([^\\n.]{20,160})|[ \\t`\\-*]*(?:[A-Z]\\w*Error|\\[[a-z]+\\] \\[[a-z]+\\]): ?([^\\n`]{20,160}))")
-	// placeholder matches what a message says in place of a name.
+	// placeholder matches a word such as COMPONENT_NAME that stands for a name in a message.
 	placeholder = regexp.MustCompile(`\b[A-Z]+(?:_[A-Z]+)+\b`)
 )
 
@@ -228,7 +228,7 @@ func topical(text string) int {
 	return len(seen)
 }
 
-// choose returns the questions of each kind, in an order that does not depend on the pages'.
+// choose returns the questions of each kind. Their order does not depend on that of the pages.
 func choose(all []candidate) (chosen []candidate) {
 	slices.SortFunc(all, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(hash(a.text), hash(b.text)), cmp.Compare(a.text, b.text), cmp.Compare(a.kind, b.kind))

@@ -36,10 +36,11 @@ type Options struct {
 	// min.
 	MaxWait time.Duration
 	// MaxAnswer limits every answer, in bytes. Default 64 MiB. Most requests have a lower
-	// limit: the size of the requested data plus Spare. Default 64 KiB.
+	// limit: the size of the requested data plus Spare, which is 64 KiB by default.
 	MaxAnswer int64
 	Spare     int64
-	// Transport is for tests. The default only connects to the host of URL.
+	// Transport is for tests. The default only connects to the host of URL, or to the proxy
+	// that the environment names.
 	Transport http.RoundTripper
 }
 
@@ -83,8 +84,8 @@ type Error struct {
 	Message string
 	// After is how long the endpoint asks us to wait, or 0 if it does not say.
 	After time.Duration
-	// broken reports that every try got the same answer: the content makes the endpoint fail,
-	// for example because it cannot encode a NaN.
+	// broken reports an answer that the content of the request may have caused, for example
+	// because the endpoint cannot encode a NaN. If every try fails, the last answer counts.
 	broken bool
 }
 

@@ -3,6 +3,7 @@
 //
 // No error and no log line contains the key, a text, or more of an answer than the endpoint's
 // short error message. Answers are validated, and read up to a limit. Redirects are never
-// followed, because they could send the key elsewhere. The limits of requests and tokens apply
-// to everything that a client sends.
+// followed, because they could send the key elsewhere.
+//
+// [NewEmbeddings], [NewReranker] and [NewChat] return the clients of a model.
 package endpoint

@@ -1,5 +1,5 @@
 // Package helper runs satchel-embed, a program that serves an embedding model on a socket of
-// this machine, in OpenAI's format.
+// this machine, in OpenAI's format. [Find] finds the program, and [Start] runs it.
 //
 // It is a separate program so that the server does not contain the code that runs models,
 // because the server's binary also runs in every sandbox.
@@ -36,8 +36,8 @@ type Options struct {
 	Socket string
 	// Logger receives the program's output and how it ends. Default: nothing is logged.
 	Logger *slog.Logger
-	// RestartAfter is the wait before the program is started again. It doubles up to 64 times
-	// while the program keeps ending within a minute. Default 1 s.
+	// RestartAfter is the wait before the program is started again. While the program keeps
+	// ending within a minute, the wait doubles, up to 64 times RestartAfter. Default 1 s.
 	RestartAfter time.Duration
 }
 

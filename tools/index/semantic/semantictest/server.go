@@ -92,7 +92,7 @@ func (s *Server) Texts() []string {
 	return append([]string(nil), s.texts...)
 }
 
-// read decodes a request. ok is false if it has already sent an answer.
+// read decodes a request. It returns false if the request was answered or cancelled.
 func (s *Server) read(w http.ResponseWriter, r *http.Request, in any, texts func() []string) bool {
 	body, err := io.ReadAll(r.Body)
 	if err == nil {
