@@ -92,13 +92,13 @@ func keys(c *Config) []key {
 		row("server.shutdown_grace", &server.ShutdownGrace, duration, 20*time.Second, "How long a shutdown may take. Running commands get 5 seconds of it, and their changes are saved.", durations(0, time.Hour)),
 		row("server.domain", &server.Domain, str, "", "Public domain name of the server. The server gets a certificate for it by ACME, and serves https.", domain).named("domain"),
 		row("server.https_listen", &server.HTTPSListen, str, ":443", "Address and port for https, if server.domain is set.", required, address),
-		row("server.http_listen", &server.HTTPListen, str, ":80", "Address and port that answers ACME's challenges and sends browsers to https, if server.domain is set; empty for none, which leaves challenges over https.", address),
+		row("server.http_listen", &server.HTTPListen, str, ":80", "Address and port that answers ACME's challenges and sends browsers to https, if server.domain is set; if it is empty, the authority can check the domain only over https.", address),
 		row("server.acme_url", &server.ACMEURL, str, "https://acme-v02.api.letsencrypt.org/directory", "Directory of the authority that certificates come from.", required, endpointURL),
 		row("server.acme_email", &server.ACMEEmail, str, "", "Email address for messages of the authority about certificates.", mailbox),
 		row("server.acme_ca_file", &server.ACMECAFile, str, "", "PEM file of further certificate authorities to trust for the directory.", absolute),
 		row("server.trusted_proxies", &server.TrustedProxies, list, nil, "Networks of reverse proxies whose X-Forwarded-For is trusted for the client's address. The server ignores it from others, and takes its own URL only from public_url.", eachOf(network)),
 
-		row("database.url", &c.Database.URL, str, "", "sqlite:PATH, or postgres://user:password@host/name for several servers. Set a password in the file or the variable: other users can see flags.", databaseURL).secretly().shown("sqlite:satchel.db in data_dir"),
+		row("database.url", &c.Database.URL, str, "", "sqlite:PATH, or postgres://user:password@host/name. Each server needs a database of its own. Set a password in the file or the variable: other users can see flags.", databaseURL).secretly().shown("sqlite:satchel.db in data_dir"),
 
 		row("log.level", &c.Log.Level, enum("debug", "info", "warn", "error"), "info", "The lowest severity to log."),
 		row("log.format", &c.Log.Format, enum("text", "json"), "text", "How log lines are written to standard error."),
@@ -152,7 +152,7 @@ func keys(c *Config) []key {
 		row("sandbox.memory", &box.Memory, size, 512*mib, "Memory of one sandbox, the files it changes and its /tmp included.", sizes(64*mib, tib)),
 		row("sandbox.processes", &box.Processes, integer, 256, "Processes and threads of all commands in one sandbox.", numbers(8, 1_000_000)),
 		row("sandbox.cpus", &box.CPUs, decimal, 2, "Processors that one sandbox may keep busy.", numbers(0.05, 1024)),
-		row("sandbox.disk", &box.Disk, size, 256*mib, "Size of the changed files that one sandbox can hold in its memory. One file can take up half of this size. /tmp has a quarter of this size in addition.", sizes(4*mib, tib)),
+		row("sandbox.disk", &box.Disk, size, 256*mib, "Size of the changed files that one sandbox can hold in its memory. One file can have at most half of this size. /tmp has a quarter of this size in addition.", sizes(4*mib, tib)),
 		row("sandbox.idle_stop", &box.IdleStop, duration, 10*time.Minute, "How long an idle sandbox keeps running.", durations(100*time.Millisecond, 30*day)),
 		row("sandbox.wall_time", &box.WallTime, duration, 10*time.Minute, "How long one command or background job may run.", durations(time.Second, 30*day)),
 		row("sandbox.detach_after", &box.DetachAfter, duration, 45*time.Second, "After this time, a running command becomes a background job and the call returns.", durations(time.Second, 30*day)),
@@ -178,7 +178,7 @@ func keys(c *Config) []key {
 		row("snapshot.restricted", &c.Snapshot.Restricted, boolean, false, "Whether sources that only named people can read go there too."),
 
 		row("search.wait", &c.Search.Wait, duration, 2*time.Second, "How long searches wait for an index, counted from when it fell behind its space. Later searches do not wait, and say by how much the index is behind.", durations(0, time.Minute)),
-		row("search.models_wait", &c.Search.ModelsWait, duration, 1500*time.Millisecond, "How long one search waits for all models below together; a fifth of it for its query's vector.", durations(5*time.Millisecond, time.Minute)),
+		row("search.models_wait", &c.Search.ModelsWait, duration, 1500*time.Millisecond, "How long one search waits for all the models below together. At most a fifth of this time is for the vector of its query.", durations(5*time.Millisecond, time.Minute)),
 
 		row("search.embeddings.url", &embeddings.URL, str, "", "URL of an endpoint in OpenAI's form, such as http://127.0.0.1:11434/v1, or unix:/path of a socket; empty for none.", endpointURL),
 		row("search.embeddings.model", &embeddings.Name, str, "", "The model's name at the endpoint; without a URL, the directory of an ONNX model, which satchel-embed runs on this machine."),
