@@ -64,7 +64,7 @@ type RefreshRequest struct {
 	Refresh  string
 	Client   string
 	Resource string        // empty if the client did not repeat it
-	Scopes   []space.Scope // empty for the same as before; never more than was granted
+	Scopes   []space.Scope // empty for the same as before; ErrInvalidScope if more than was granted
 }
 
 // Tokens is the answer to a token request.
@@ -84,7 +84,7 @@ type External struct {
 	Name            string // the person's full name; may be empty
 	Client          string // the client's id at the issuer
 	Scopes          []space.Scope
-	Space           string // as Store.FindSpace takes it; empty for the person's first
+	Space           string // a reference as in FindSpace of auth/store; empty for the default space
 	Expires         time.Time
 }
 

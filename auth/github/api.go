@@ -146,8 +146,9 @@ func (p *Provider) orgs(ctx context.Context, token string) ([]string, error) {
 	return found, err
 }
 
-// pages calls each with every entry of a list. If the person does not let this server see
-// the list, it counts as empty, so unknown entries admit nobody.
+// pages calls each with every entry of a list. If GitHub answers 403 or 404 because the person
+// does not let this server see the list, the list counts as empty. So an entry that this server
+// cannot see admits nobody.
 func pages[T any](ctx context.Context, p *Provider, token, path string, each func(T)) error {
 	for page := 1; page <= p.o.MaxPages; page++ {
 		var entries []T

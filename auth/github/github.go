@@ -112,9 +112,9 @@ func (p *Provider) Close() { p.client.CloseIdleConnections() }
 // Label returns the text of a button after "Sign in with".
 func (p *Provider) Label() string { return p.o.Label }
 
-// Addresses returns the canonical URL of a GitHub server, and the URL of its REST API. An
-// empty address means https://github.com. An empty restAPI means the API of that server.
-// The error gives the reason if secrets must not be sent to a URL.
+// Addresses returns the canonical URL of a GitHub server, and the URL of its REST API. An empty
+// address means https://github.com. An empty restAPI means the API of that server. It returns an
+// error if it is not safe to send secrets to one of the URLs.
 func Addresses(address, restAPI string) (string, string, error) {
 	u, err := checkURL(strings.TrimRight(cmp.Or(address, "https://github.com"), "/"))
 	if err != nil {

@@ -10,7 +10,7 @@ type Finding struct {
 	Rule        string // the rule's ID, such as "aws-access-token"
 	Description string // what the rule finds, in a few words for people
 	Line        int    // where the secret begins, from 1
-	Column      int    // bytes from the line's beginning, from 1
+	Column      int    // the secret's first byte in the line, counted from 1
 	Start, End  int    // the secret's bytes in the content
 	// Fingerprint is a hash of the secret, of 20 hexadecimal digits. It is the same
 	// wherever the secret occurs.

@@ -15,8 +15,8 @@ const (
 // jwtPlaceholders are values in the claims of example tokens, in lower case.
 var jwtPlaceholders = [...]string{"1234567890", "1516239022", "john doe", "jane doe", "johndoe", "example", "supabase-demo"}
 
-// jwtIssued lists claims of which a real token has at least one; tokens in tests and
-// examples have none.
+// jwtIssued lists claims of which a real token has at least one. Many tokens in tests and
+// examples have none. jwtPlaceholders recognizes the others.
 var jwtIssued = [...]string{"exp", "iat", "jti"}
 
 // jwt returns the length of the signed JSON Web Token at the start of the content. It

@@ -13,8 +13,8 @@ import (
 	"satchel/internal/space"
 )
 
-// lib is the directory that a user's sandboxes see as /library. Each user has their own, so
-// that it can change while their sandboxes run.
+// lib is the directory that a user's sandboxes see as /library. Each user has a directory of
+// their own, because users may read different sources. It can change while the sandboxes run.
 type lib struct {
 	user  space.UserID
 	dir   string
@@ -143,7 +143,8 @@ func (m *Manager) shownTo(ctx context.Context, user space.UserID) (map[string]sh
 	return out, nil
 }
 
-// tries bounds the attempts to link a tree that another run keeps replacing.
+// tries is how often refresh tries to link the trees. An attempt fails if a sync replaces a tree
+// meanwhile.
 const tries = 5
 
 func (m *Manager) refresh(ctx context.Context, l *lib) error {
@@ -206,14 +207,14 @@ func (m *Manager) show(ctx context.Context, l *lib, want map[string]shownTo) err
 			if err := l.clear(); err != nil {
 				return err
 			}
-			l.retired = append(l.retired, made) // retired is now the path of the old tree
+			l.retired = append(l.retired, made) // swap moved the old tree to made
 		}
 		l.shown[id], l.of[id] = w.tree, w.src.Collection
 	}
 	return nil
 }
 
-// take removes a source and its older snapshots from a library.
+// take removes a source from a library, and the replaced trees of all sources.
 func (m *Manager) take(l *lib, id string) error {
 	gone := m.scratch()
 	// Hide it at once, because the removal may take long.

@@ -70,9 +70,9 @@ func commonName(domain string) string {
 	return domain
 }
 
-// check returns an error unless a certificate is for our name and key and has not expired.
-// It accepts a certificate that is not valid yet, because more likely this machine's clock
-// is slow.
+// check returns an error unless a certificate is for our name and key and has not expired. It
+// accepts a certificate that is not valid yet, because the clock of this machine is probably
+// slow.
 func (m *Manager) check(c *tls.Certificate) error {
 	key, ok := c.PrivateKey.(crypto.Signer)
 	if !ok {
@@ -124,8 +124,8 @@ func backoff(n int, _ *http.Request, res *http.Response) time.Duration {
 	return time.Second << n
 }
 
-// order returns an order that the authority is ready to sign. It uses the first challenge
-// that succeeds.
+// order returns an order for which the authority is ready to issue the certificate. It uses the
+// first challenge that succeeds.
 func (m *Manager) order(ctx context.Context, client *acme.Client) (*acme.Order, error) {
 	// The challenge over https comes first, because its port must be open anyway.
 	types := []string{tlsALPN01}

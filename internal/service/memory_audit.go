@@ -144,9 +144,9 @@ func auditFacts(ctx context.Context, all []MemoryFact, now time.Time) MemoryAudi
 	return out
 }
 
-// alikeFacts groups the facts whose values are facts.Words.Similar. Two such values have a
-// word in common among the rarest words of each, so only these pairs are compared (prefix
-// filtering).
+// alikeFacts groups the facts whose values are facts.Words.Similar. If two values are similar, a
+// word is among the rarest words of both. So only facts that share such a word are compared
+// (prefix filtering).
 func alikeFacts(ctx context.Context, all []MemoryFact, of []int) [][]int {
 	words := map[int]facts.Words{}
 	count := map[string]int{}

@@ -21,7 +21,7 @@ type ForgetInput struct {
 	// Base is the etag that the fact must have. It requires exactly one key. An empty Base
 	// accepts every version.
 	Base space.BlobID `json:"base,omitempty"`
-	// Query selects the facts with all its words in their names and values.
+	// Query selects the facts whose name and value together contain all its words.
 	Query string `json:"query,omitempty"`
 }
 

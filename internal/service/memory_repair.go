@@ -9,7 +9,7 @@ import (
 	"satchel/internal/space"
 )
 
-// maxRepairNames limits the keys that a repair tries if a fact already has the first one.
+// maxRepairNames is how many keys a repair tries until it finds a free path.
 const maxRepairNames = 20
 
 // RepairFactInput names a file under memory/ that is not a valid fact.

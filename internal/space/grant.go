@@ -16,8 +16,8 @@ const (
 	Reader Role = "reader"
 )
 
-// Includes reports whether the role allows everything that the role least allows. Every
-// role includes the empty one.
+// Includes reports whether r allows everything that least allows. Every role includes the empty
+// role.
 func (r Role) Includes(least Role) bool {
 	rank := map[Role]int{Reader: 1, Editor: 2, Owner: 3}
 	return rank[r] >= rank[least]
@@ -26,14 +26,14 @@ func (r Role) Includes(least Role) bool {
 // Scope is a permission of a client.
 type Scope string
 
-// The scopes. ScopeWrite does not include ScopeRead, so a grant lists both.
+// The scopes. ScopeWrite does not include ScopeRead. A grant to read and write lists both.
 const (
 	ScopeRead  Scope = "read"
 	ScopeWrite Scope = "write"
 )
 
-// Grant gives one client scopes for one space of a user. An API key is also a grant. A
-// Grant never holds the secret.
+// Grant allows a client to use one space of a user, within some scopes. An API key is also a
+// grant. A Grant never holds the secret.
 type Grant struct {
 	ID     GrantID
 	User   UserID

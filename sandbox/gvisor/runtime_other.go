@@ -17,7 +17,7 @@ const Name = "gvisor"
 
 var _ space.Runtime = (*Runtime)(nil)
 
-// Runtime starts sandboxes in gVisor, on Linux. On this system its methods return errors.
+// Runtime starts sandboxes in gVisor, on Linux. On this system its Check and Start fail.
 type Runtime struct{ opt Options }
 
 // New returns a Runtime whose Check and Start fail.

@@ -83,8 +83,8 @@ const (
 )
 
 // put queues a letter. It drops a second letter with the same key within mailPause, so that
-// nobody can flood a mailbox, even from many network addresses. Notices about new links can
-// fill only half of the queue. The other half is for notices about used links.
+// nobody can flood a mailbox, even from many network addresses. Notices about new links can fill
+// only half of the queue. The other half is for sign-in links and for notices about used links.
 func (o *outbox) put(l letter, now time.Time) putResult {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -94,7 +94,7 @@ func (s *Server) Git(repo string, args ...string) (string, error) {
 	return runGit(dir, "", args...)
 }
 
-// File returns the content of a file on main.
+// File returns the content of a file on main, without white space at its beginning and end.
 func (s *Server) File(repo, path string) (content string, ok bool) {
 	out, err := s.Git(repo, "cat-file", "blob", "refs/heads/main:"+path)
 	return out, err == nil

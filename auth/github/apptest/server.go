@@ -74,8 +74,8 @@ type Request struct {
 }
 
 // Behaviour makes the server deviate from a healthy GitHub. The keys of the maps are paths
-// without /api/v3. A key that ends in "*" matches every path with that prefix. Responses of
-// misbehave are not validated.
+// without /api/v3. A key that ends in "*" matches every path with that prefix. Answers from Down,
+// Status and Body are not validated.
 type Behaviour struct {
 	Down    bool            // every answer is 503
 	Stall   <-chan struct{} // every response waits to receive from this channel

@@ -24,7 +24,7 @@ type Options struct {
 	Address string
 }
 
-// Person is the person who signs in. The server asks no question.
+// Person is the person who signs in. The server approves every authorization request at once.
 type Person struct {
 	ID        int64
 	Login     string
@@ -61,7 +61,7 @@ type Behaviour struct {
 
 // Server is a running simulation of GitHub. It is safe for concurrent use.
 type Server struct {
-	// URL is the address in the form of the configuration.
+	// URL is the server's address. Set it as the URL in the Options of package github.
 	URL string
 	o   Options
 	srv *httptest.Server

@@ -34,8 +34,8 @@ func address(s string) (string, error) {
 	return s, nil
 }
 
-// document requests a document of at most limit bytes. The error is a fault whose code says what the
-// sync does next.
+// document requests a document of at most limit bytes. The error is that of ctx, or a fault whose
+// code says what the sync does next.
 func document(ctx context.Context, env *Env, address string, limit int64) (*answer, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -146,7 +146,8 @@ func freePath(taken map[string]bool, name, extension, url string) space.Path {
 	return p
 }
 
-// give gives a file to the sink, and keeps the file if its content has not changed.
+// give puts a file into the sink. It keeps the previous file if the content and the path have not
+// changed, and skips a file that is too large.
 func give(ctx context.Context, env *Env, sink Sink, f File, content []byte) error {
 	f.Tag = shortHash(content)
 	if known, ok := sink.Known(f.URL); ok && known.Tag == f.Tag && known.Path == f.Path {

@@ -10,15 +10,15 @@ import (
 	"satchel/sandbox/gvisor/rundir"
 )
 
-// orphanTime is how long the processes of the orphans found at once may take to end.
+// orphanTime is how long all orphaned processes of one reap together may take to end.
 const orphanTime = 10 * time.Second
 
-// reap destroys the remains of sandboxes that this owner does not have. An id is in live
-// from before anything of its sandbox is created until everything is removed, so files with
-// another id belong to nobody.
+// reap destroys the remains of sandboxes that this owner does not have. The id of a sandbox is
+// added to live before its first file is created, and deleted after its files are removed. So
+// files with any other id belong to nobody.
 func (o *owner) reap() (int, error) {
 	o.mu.Lock()
-	before := maps.Clone(o.live) // sandboxes that end meanwhile may not be removed yet
+	before := maps.Clone(o.live) // a sandbox that ends meanwhile may already be in a list that reap reads
 	o.mu.Unlock()
 	owned := func(id string) bool {
 		_, owned := before[space.SandboxID(id)]

@@ -13,8 +13,8 @@ import (
 	"satchel/tools/index/postings"
 )
 
-// Evidence that is not in the postings. It adds a part of the document's score to the
-// score, unless noted otherwise.
+// Weights of evidence that is not in the postings. A boost b multiplies the document's score by
+// 1+b, unless noted otherwise.
 const (
 	// namedBoost is for a document whose title or file name equals the query, exactBoost
 	// for one where it is letter by letter the same, and titledBoost for one whose title
@@ -50,9 +50,9 @@ const (
 	beginningWords = 30
 	pathBoost      = 0.3
 	openedDocs     = 20
-	// sentencePower is the exponent of all this evidence if the query is a sentence. Some
-	// of a sentence's many words are on every page, so its score of words says less than
-	// that of a name.
+	// sentencePower is the exponent of the factor by which all this evidence changes a score, if
+	// the query is a sentence. Some of a sentence's many words are on every page, so its score of
+	// words says less than that of a name.
 	sentencePower = 1.2
 	// denseBoost is for the largest share of the query's weight that is within denseWords of a
 	// conversation. A conversation is about several subjects, so words that are far apart
@@ -123,7 +123,7 @@ func (u *Run) weighEvidence(ctx context.Context, docs []*Candidate) error {
 			}
 		}
 		if scored > 0 {
-			f.rescore("The search is a sentence, so names and places count more.", scored*math.Pow(f.Score/scored, sentencePower))
+			f.rescore("The search is a sentence, so titles, headings and paths count more.", scored*math.Pow(f.Score/scored, sentencePower))
 		}
 	}
 	return nil
@@ -224,7 +224,7 @@ func newEvidence(u *Run) *evidence {
 // weigh changes the score of a document. words are the words of its best passage, and
 // headed is the passage's boost for its headings.
 func (e *evidence) weigh(f *Candidate, words parse.Tokens, headed float64) {
-	f.rescore("Words of the search are in the name of the directory.", f.Score+placeWeight*e.inPath(path.Dir(f.Header.Path)))
+	f.rescore("Words of the search are in the names of the directories above the page.", f.Score+placeWeight*e.inPath(path.Dir(f.Header.Path)))
 	title := e.titleTerms(f.Header.Title)
 	share := 0.0
 	for _, t := range title {

@@ -37,7 +37,8 @@ type plan struct {
 	// of naming it. pairs is the result of pairBits.
 	sentence bool
 	pairs    []uint64
-	// named holds the sources that the query names. fullName is like name with these words.
+	// named holds the sources that the query names. fullName is like name, but includes the words
+	// that name a source.
 	named    []*Source
 	fullName string
 	// missing holds the query's words, as typed, that no document has in any form.
@@ -237,7 +238,7 @@ func (b *planner) word(ctx context.Context, i int, pc piece) (meant piece, err e
 		meant.raw, meant.word = r.Word, parse.Word{Term: r.term}
 	}
 	b.p.sequence = append(b.p.sequence, meant.word.Term)
-	// All forms of a word count as frequent as the most frequent one.
+	// Every form of a word counts as if it were as frequent as the most frequent form.
 	most := int64(0)
 	for _, f := range forms {
 		n, err := b.u.known(ctx, f.term)

@@ -7,9 +7,9 @@ import (
 	"satchel/tools/index/parse"
 )
 
-// opened returns the shares of the query's weight, from 0 to 1, among the first
-// openingWords and beginningWords of a page with headings. lead is the first passage of the
-// page, best its best one.
+// opened returns two shares of the query's weight, from 0 to 1: that of the words among the first
+// openingWords of a page with headings, and that among the first beginningWords. Both are 0 if
+// the two passages have no headings. lead is the first passage of the page, best its best one.
 func (e *evidence) opened(lead, best parse.Tokens) (opening, beginning float64) {
 	if e.total == 0 || len(lead.Field(parse.FieldCrumb)) == 0 && len(best.Field(parse.FieldCrumb)) == 0 {
 		return 0, 0

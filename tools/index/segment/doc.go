@@ -35,7 +35,7 @@ import (
 // Fields is the number of fields of a chunk.
 const Fields = 3
 
-// MaxTerm is the length of the longest term, in bytes. The index has no longer terms.
+// MaxTerm is the maximum length of a term in bytes.
 const MaxTerm = 255
 
 // Counts holds how often a term is in each field of a chunk. Values saturate at 65535.
@@ -134,8 +134,8 @@ type List struct {
 // Err returns the error that stopped the reading of a list before its end, or nil.
 func (l *List) Err() error { return l.err }
 
-// Fill reads as many postings as fit into buf and returns how many it read; 0 means the end
-// of the list.
+// Fill reads as many postings as fit into buf and returns how many it read; 0 means the end of
+// the list or an error; see Err.
 func (l *List) Fill(buf []Posting) int {
 	data, at, last := l.data, 0, l.last
 	n := 0
