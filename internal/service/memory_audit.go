@@ -180,6 +180,9 @@ func alikeFacts(ctx context.Context, all []MemoryFact, of []int) [][]int {
 			return nil
 		}
 		parent[i] = i
+		if len(words[i]) == 0 {
+			continue // such values, as an emoji, have nothing in common
+		}
 		for w := range words[i] {
 			ranks[i] = append(ranks[i], rank[w])
 		}

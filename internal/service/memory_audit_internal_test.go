@@ -60,6 +60,9 @@ func TestAlikeFacts(t *testing.T) {
 		value := fmt.Sprintf("w%d w%d w%d w%d and the w%d", i%7, i%11, i%5, i%3, i%13)
 		all, of = append(all, auditFact(fmt.Sprintf("f/k%d", i), "value: "+value)), append(of, i)
 	}
+	for i, value := range []string{"👍", "?!"} { // values without words
+		all, of = append(all, auditFact(fmt.Sprintf("f/sign%d", i), "value: \""+value+"\"")), append(of, len(of))
+	}
 	grouped := map[int]bool{}
 	for _, g := range alikeFacts(t.Context(), all, of) {
 		for _, i := range g {

@@ -55,7 +55,7 @@ func (m *Manager) Receive(ctx context.Context, id, name string, r io.Reader, not
 	}
 	u := &Upload{m: m, note: note}
 	if u.stage, err = newStage(dir, nil, true, m.limits(), func(int, int) {}); err != nil {
-		return nil, err
+		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	err = upstream.Receive(ctx, env, kind, name, file, size, u, func(name string, why *upstream.Refusal) {
 		u.add(space.UploadedFile{Name: name, Reason: string(why.Reason), Problem: fault.PublicOf(why)})

@@ -12,28 +12,42 @@ import (
 // the reverse.
 func (q *Parsed) dated(name, key, value, rest string, not bool, now time.Time) string {
 	f := &q.Filters
+	since := func(t time.Time) {
+		if t.After(f.Since) {
+			f.Since = t
+		}
+	}
+	before := func(t time.Time) {
+		if f.Before.IsZero() || t.Before(f.Before) {
+			f.Before = t
+		}
+	}
 	set := func(name string, from, to time.Time) {
-		if (name == "since") != not {
-			if from.After(f.Since) {
-				f.Since = from
-			}
-		} else {
-			if name == "since" {
-				to = from
-			}
-			if f.Before.IsZero() || to.Before(f.Before) {
-				f.Before = to
-			}
+		switch {
+		case (name == "since") != not:
+			since(from)
+		case name == "since":
+			before(from)
+		default:
+			before(to)
 		}
 	}
 	if from, to, ok := strings.Cut(value, ".."); ok { // as on GitHub: 2026-01..2026-02
 		a, okA := querySpan(from, now)
 		b, okB := querySpan(to, now)
-		if okA && f.Since.Before(a.from) {
-			f.Since = a.from
+		switch {
+		case not && okA: // as for a span below
+			before(a.from)
+			return rest
+		case not && okB:
+			since(b.to)
+			return rest
 		}
-		if okB && (f.Before.IsZero() || b.to.Before(f.Before)) {
-			f.Before = b.to
+		if okA {
+			since(a.from)
+		}
+		if okB {
+			before(b.to)
 		}
 		if okA || okB {
 			return rest
@@ -72,7 +86,7 @@ func (q *Parsed) dated(name, key, value, rest string, not bool, now time.Time) s
 	case sign == "<=", sign == "=<":
 		set("before", best.from, best.to)
 	case not: // two bounds can only express the part before an excluded span
-		f.Before = best.from
+		before(best.from)
 	default:
 		set("since", best.from, best.from)
 		set("before", best.from, best.to)

@@ -119,13 +119,11 @@ type emitter struct {
 	put    func([]byte) error
 	first  int64 // the number of the first row
 	page   []byte
-	fresh  bool // page has not been used by any list
 	pages  int64
 	blocks [][]byte
 	firsts []string
 	block  []byte
 	prev   string
-	offset int // the offset of the next list in page
 }
 
 // add writes a term with its frequencies and its list.

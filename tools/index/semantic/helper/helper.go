@@ -95,10 +95,10 @@ func (h *Helper) keep(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		h.o.Logger.Warn("the embedding program ended and is started again", "error", err, "after", delay)
 		if time.Since(began) > longLived {
 			delay = h.o.RestartAfter
 		}
+		h.o.Logger.Warn("the embedding program ended and is started again", "error", err, "after", delay)
 		t := time.NewTimer(delay)
 		select {
 		case <-t.C:
