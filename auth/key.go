@@ -18,7 +18,7 @@ func NewKey() Secret { return NewSecret(KindKey) }
 func ParseKey(s string) (Secret, error) {
 	key, b, err := ParseSecret(KindKey, s)
 	if err != nil || len(b) != secretBytes {
-		return Secret{}, fault.New(fault.Unauthenticated, "The token is not a Satchel key. A key begins with %s and has %d characters.",
+		return Secret{}, fault.New(fault.Unauthenticated, "The key is not a Satchel key. Satchel keys begin with %s and have %d characters.",
 			KeyPrefix, len(KeyPrefix)+secretChars+checksumChars)
 	}
 	return key, nil

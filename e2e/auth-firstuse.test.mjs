@@ -225,7 +225,7 @@ describe('first use in Chromium', { skip: missing }, () => {
     await ask(client_id, 'cursor://anysphere.cursor-mcp/oauth/callback');
     await judge(page, 'consent-program');
     await page.getByRole('button', { name: allow }).click();
-    const link = page.getByRole('link', { name: /open the client/i });
+    const link = page.getByRole('link', { name: /open cursor/i });
     assert.match(await link.getAttribute('href'), /^cursor:\/\/anysphere\.cursor-mcp\/oauth\/callback\?code=satchel_ac_/);
     await judge(page, 'leave');
     await page.close();

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -41,11 +42,12 @@ func (s *Site) See(v *Visit, path string) error {
 	return nil
 }
 
-// SendTo sends the browser to another site or program. asked reports that the person just
+// SendTo sends the browser to another site or program. client is the name of the client, or
+// empty. asked reports that the person just
 // submitted a form for it. If the content security policy for forms could block the
 // redirect, a page continues there by itself instead. A program is opened only if the
 // person asked or follows a link.
-func (s *Site) SendTo(v *Visit, location string, asked bool) error {
+func (s *Site) SendTo(v *Visit, location, client string, asked bool) error {
 	u, err := wayBack(location)
 	if err != nil {
 		return err
@@ -56,9 +58,7 @@ func (s *Site) SendTo(v *Visit, location string, asked bool) error {
 		v.W.WriteHeader(http.StatusSeeOther)
 		return nil
 	}
-	return s.Page(v, http.StatusOK, "leave", Page{
-		Bare: true, Title: "Return to the client", Body: leaving{URL: template.URL(location), Host: hostOf(u), App: !IsWeb(u), Auto: asked}, //nolint:gosec // mayLeaveFor checked it
-	})
+	return s.leave(v, u, location, client, asked)
 }
 
 // wayBack parses an address of a client and checks that a browser may be sent there.
@@ -79,17 +79,24 @@ func (s *Site) OfferToSend(v *Visit, location string) error {
 	if err != nil {
 		return err
 	}
+	return s.leave(v, u, location, "", false)
+}
+
+// leave answers with the page that leads to the address of a client.
+func (s *Site) leave(v *Visit, u *url.URL, location, client string, auto bool) error {
+	client = cmp.Or(client, "the client")
 	return s.Page(v, http.StatusOK, "leave", Page{
-		Bare: true, Title: "Return to the client", Body: leaving{URL: template.URL(location), Host: hostOf(u), App: !IsWeb(u)}, //nolint:gosec // mayLeaveFor checked it
+		Bare: true, Title: "Return to " + client, Body: leaving{URL: template.URL(location), Host: hostOf(u), Client: client, App: !IsWeb(u), Auto: auto}, //nolint:gosec // mayLeaveFor checked it
 	})
 }
 
 // leaving is the body of the page that leads to another site or program.
 type leaving struct {
-	URL  template.URL
-	Host string
-	App  bool
-	Auto bool // the page goes there by itself
+	URL    template.URL
+	Host   string
+	Client string // how the page calls the client
+	App    bool
+	Auto   bool // the page goes there by itself
 }
 
 // hostOf returns how pages name the target of an address.

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -113,11 +114,11 @@ func (s *Server) Authorize(ctx context.Context, q url.Values) (*Request, error) 
 		return nil, pageOf(err)
 	}
 	if !slices.ContainsFunc(client.RedirectURIs, func(r string) bool { return sameRedirect(r, redirect) }) {
-		return nil, badRequest("The client asked to continue at an address that it has not registered with Satchel. For your safety, nothing was sent there.", nil)
+		return nil, badRequest(cmp.Or(client.Name, "The client")+" asked to return to an address that it has not registered with Satchel. For your safety, nothing was sent there.", nil)
 	}
 	u, err := checkRedirect(redirect)
 	if err != nil {
-		return nil, badRequest("The client asked to continue at an address that cannot be used.", err)
+		return nil, badRequest("The client asked to return to an address that cannot be used.", err)
 	}
 	r := &Request{
 		Client: client, RedirectURI: redirect, State: q.Get("state"), Resource: s.o.Resource,

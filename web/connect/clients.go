@@ -136,7 +136,7 @@ func (s *pages) integrate(c *client) {
 	c.Text, c.Place = x.Text, x.Place
 	const dir = "~/.satchel"
 	if install := x.Install(dir + "/" + slug); install != "" {
-		c.Install = "mkdir -p " + dir + " && curl -fsSL '" + strings.ReplaceAll(s.URL("/connect/"+slug+"/files.tar.gz"), "'", "%27") + "' | tar -xzf - -C " + dir + " && " + install
+		c.Install = "mkdir -p " + dir + " &&\ncurl -fsSL '" + strings.ReplaceAll(s.URL("/connect/"+slug+"/files.tar.gz"), "'", "%27") + "' | tar -xzf - -C " + dir + " &&\n" + install
 	}
 }
 

@@ -93,14 +93,14 @@ func (s *pages) authorize(v *web.Visit) (*oauth.Request, error) {
 		}
 		p := &web.PageError{Status: show.Status, Title: show.Title, Text: show.Text}
 		if show.Status == http.StatusBadRequest {
-			p.Next = "Start the connection again in the client. If this page appears again, remove Satchel from the client and add it again."
+			p.Next = "If you did not start this connection, close this page. Otherwise, start it again in the client. If this page appears again, remove Satchel from the client and add it again."
 		}
 		return nil, p
 	case errors.As(err, &send):
 		if !send.Known {
 			return nil, s.OfferToSend(v, send.URL)
 		}
-		return nil, s.SendTo(v, send.URL, false)
+		return nil, s.SendTo(v, send.URL, "", false)
 	case err != nil:
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (s *pages) giveConsent(v *web.Visit) error {
 	form := v.R.PostForm
 	switch form.Get("decision") {
 	case "deny":
-		return s.SendTo(v, s.OAuth.Deny(req), true)
+		return s.SendTo(v, s.OAuth.Deny(req), req.Client.Name, true)
 	case "allow":
 	default:
 		return fault.New(fault.Invalid, "Choose whether to allow or deny it.")
@@ -188,5 +188,5 @@ func (s *pages) giveConsent(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	return s.SendTo(v, location, true)
+	return s.SendTo(v, location, req.Client.Name, true)
 }
