@@ -109,7 +109,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	if !HostAllowed(r.Host, s.o.AllowedHosts) {
-		s.refuse(w, "host", errorf(codeServer, "This server is not reached under that host name.").withStatus(http.StatusForbidden), nil)
+		s.refuse(w, "host", errorf(codeServer, "This server does not accept requests for this host name.").withStatus(http.StatusForbidden), nil)
 		return
 	}
 	origin := r.Header.Get("Origin")

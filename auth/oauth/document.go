@@ -183,7 +183,7 @@ func (d *documents) kept(id string) (auth.Client, bool, error) {
 		return auth.Client{}, false, nil
 	}
 	if doc.failed {
-		return auth.Client{}, true, &fault.Error{Code: fault.Unavailable, RetryAfter: wait, Public: "The application's description could not be had a moment ago. Try again in a few seconds."}
+		return auth.Client{}, true, &fault.Error{Code: fault.Unavailable, RetryAfter: wait, Public: "The application's description could not be fetched a moment ago. Try again in a few seconds."}
 	}
 	return doc.client, true, nil
 }

@@ -167,7 +167,7 @@ func checkRedirect(s string) (parsedURL, error) {
 		return u, checkHost(u.host)
 	case "http":
 		if !u.slashes || !isLoopback(u.host) {
-			return u, errors.New("http is for localhost, 127.0.0.1 and [::1] alone: use https")
+			return u, errors.New("http is allowed only for localhost, 127.0.0.1 and [::1]; use https")
 		}
 		return u, nil
 	}
@@ -175,7 +175,7 @@ func checkRedirect(s string) (parsedURL, error) {
 		return u, errors.New(reason)
 	}
 	if u.opaque {
-		return u, errors.New("after the scheme there must be a slash")
+		return u, errors.New("a slash must follow the scheme and its colon")
 	}
 	if u.slashes && u.host != "" {
 		return u, checkHost(u.host)

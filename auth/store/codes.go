@@ -166,7 +166,7 @@ func (s *Store) lockHolder(tx *gorm.DB, id string) (userRow, error) {
 	u, err := s.lockActive(tx, space.UserID(id))
 	switch fault.CodeOf(err) {
 	case fault.NotFound:
-		return u, refuse(auth.ErrInvalidGrant, "What the client presents is not known here; begin again.")
+		return u, refuse(auth.ErrInvalidGrant, "The code or token is not known here; begin again.")
 	case fault.Forbidden:
 		return u, refuse(auth.ErrInvalidGrant, "The user of this grant can no longer use this server.")
 	}
@@ -179,11 +179,11 @@ func (c codeRow) check(r auth.Redemption, now int64) error {
 	case now >= c.Expires:
 		return refuse(auth.ErrInvalidGrant, "The code has expired; begin again.")
 	case r.RedirectURI != c.RedirectURI:
-		return refuse(auth.ErrInvalidGrant, "The redirect URI is another than the code was sent to.")
+		return refuse(auth.ErrInvalidGrant, "The redirect URI is not the one to which the code was sent.")
 	case !verifies(r.Verifier, c.Challenge):
 		return refuse(auth.ErrInvalidGrant, "The code verifier does not fit the code challenge.")
 	case r.Resource != "" && r.Resource != c.Resource:
-		return refuse(auth.ErrInvalidTarget, "The resource is another than was granted.")
+		return refuse(auth.ErrInvalidTarget, "The resource is not the one that was granted.")
 	}
 	return nil
 }
@@ -211,7 +211,7 @@ func (s *Store) reused(tx *gorm.DB, c codeRow) (refused, err error) {
 	if err == nil && n > 0 {
 		err = s.record(tx, Actor{User: space.UserID(c.UserID), Via: "client"}, "code.reuse", c.GrantID, map[string]any{"client": clean(c.ClientID, 200)})
 	}
-	return refuse(auth.ErrInvalidGrant, "The code was redeemed already; what it gave is revoked. Begin again."), err
+	return refuse(auth.ErrInvalidGrant, "The code was already used, so its grant was revoked. Begin again."), err
 }
 
 // firstTokens marks the code as used, and creates its grant.

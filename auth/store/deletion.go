@@ -117,7 +117,7 @@ func (s *Store) keepsOne(tx *gorm.DB, sp spaceRow) error {
 		return fmt.Errorf("count spaces: %w", err)
 	}
 	if others == 0 {
-		return fault.New(fault.Conflict, "%s is the only space of %s, and everybody keeps one. Make another one first.", sp.Name, u.Name)
+		return fault.New(fault.Conflict, "%s is the only space of %s, and everybody must keep one. Create another space first.", sp.Name, u.Name)
 	}
 	return nil
 }

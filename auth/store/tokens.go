@@ -133,7 +133,7 @@ func (s *Store) checkRefresh(tx *gorm.DB, r auth.RefreshRequest, g grantRow, f f
 	case s.now().UnixMilli() >= f.Expires:
 		return "", refuse(auth.ErrInvalidGrant, "The refresh token has expired; begin again.")
 	case r.Resource != "" && r.Resource != g.Resource:
-		return "", refuse(auth.ErrInvalidTarget, "The resource is another than was granted.")
+		return "", refuse(auth.ErrInvalidTarget, "The resource is not the one that was granted.")
 	}
 	var m memberRow
 	err := tx.Where("space_id = ? AND user_id = ?", g.SpaceID, u.ID).Take(&m).Error
@@ -141,7 +141,7 @@ func (s *Store) checkRefresh(tx *gorm.DB, r auth.RefreshRequest, g grantRow, f f
 		return "", fmt.Errorf("look up member: %w", err)
 	}
 	if len(auth.EffectiveScopes(splitScopes(g.Scopes), space.Role(m.Role))) == 0 {
-		return "", refuse(auth.ErrInvalidGrant, "Nothing is left of what was granted; begin again.")
+		return "", refuse(auth.ErrInvalidGrant, "The user no longer has any of the granted rights; begin again.")
 	}
 	return space.Role(m.Role), nil
 }

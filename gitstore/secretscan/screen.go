@@ -142,7 +142,7 @@ func (r *Refusal) Warning() string {
 	f, more := found[0], ""
 	at, what := fmt.Sprintf("Line %d", f.Line), ""
 	if f.Line == 0 {
-		at, what = "Its name", " --file PATH after another name was given to it"
+		at, what = "Its name", " --file PATH, after you have renamed the file"
 	}
 	if n := len(found) - 1; n > 0 {
 		more = fmt.Sprintf(" and %d more", n)

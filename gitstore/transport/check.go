@@ -142,7 +142,7 @@ func (p policy) judge(raw string) (place, error) {
 	if text := u.Port(); text != "" || strings.HasSuffix(u.Host, ":") {
 		n, err := strconv.ParseUint(text, 10, 16)
 		if err != nil || n == 0 {
-			return place{}, invalid("The remote's URL has a port that is none.")
+			return place{}, invalid("The remote's URL has an invalid port.")
 		}
 		out.port = uint16(n)
 	}
@@ -204,7 +204,7 @@ func (p policy) checkHost(host, withPort string) error {
 	if strings.Contains(withPort, "[") {
 		addr, err := netip.ParseAddr(host)
 		if err != nil || addr.Zone() != "" {
-			return invalid("The remote's URL has an IPv6 address that is none, or one with a zone.")
+			return invalid("The remote's URL has an invalid IPv6 address, or one with a zone.")
 		}
 		return p.checkAddr(addr)
 	}

@@ -34,7 +34,7 @@ func (e *Error) Public() string {
 	case ProtectedBranch:
 		return fmt.Sprintf("%s protects %s: it accepts no direct pushes.", host, branch)
 	case Workflow:
-		return fmt.Sprintf("%s refuses the push: it changes %s, which this credential may not.", host, e.places("a file under .github/workflows"))
+		return fmt.Sprintf("%s refuses the push: it changes %s, which this credential may not change.", host, e.places("a file under .github/workflows"))
 	case Secret:
 		return fmt.Sprintf("%s refuses the push: it found a secret in %s.", host, e.places("what was committed"))
 	case TooLarge:
@@ -53,7 +53,7 @@ func (e *Error) Public() string {
 		}
 		return fmt.Sprintf("A rule of %s refuses the push%s.", host, e.quote())
 	case RateLimited:
-		return fmt.Sprintf("%s has had too many requests and asks to wait.", host)
+		return fmt.Sprintf("%s has received too many requests, and asks this server to wait.", host)
 	case Server:
 		return fmt.Sprintf("%s had an internal error.", host)
 	case Network:

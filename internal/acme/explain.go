@@ -51,13 +51,13 @@ func explainOne(err error, domain, port string) string {
 	case errors.Is(err, errNotOffered):
 		return "The authority does not check names over port " + port + "."
 	case unknownAuthority || otherHost:
-		return "The certificate of the authority's own directory is not trusted: check server.acme_url, and name its authority in server.acme_ca_file where it is a private one."
+		return "The certificate of the authority's own directory is not trusted: check server.acme_url, and if its authority is private, name it in server.acme_ca_file."
 	case unreachable(err):
 		return "The authority cannot be reached from here: let the server connect to the internet over https, and check server.acme_url."
 	case errors.Is(err, context.DeadlineExceeded):
 		return "The authority did not finish in time. It is asked again."
 	case path || link:
-		return "What belongs to the certificate cannot be read or written: " + err.Error() + "."
+		return "The files of the certificate cannot be read or written: " + err.Error() + "."
 	}
 	return "The authority did not give a certificate: " + clean(err.Error())
 }

@@ -242,7 +242,7 @@ func (s Secret) Read(key string) (string, error) {
 	}
 	text := strings.TrimSpace(string(b))
 	if text == "" || len(b) > maxSecret || strings.ContainsAny(text, "\r\n\x00") {
-		return "", fault.New(fault.Invalid, "%s: %s holds no secret.", key, path)
+		return "", fault.New(fault.Invalid, "%s: %s does not contain a valid secret (one line of at most 4096 bytes).", key, path)
 	}
 	return text, nil
 }

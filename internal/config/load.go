@@ -174,7 +174,7 @@ func (l *loader) findFile() (string, error) {
 			return f, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
-			return f, fmt.Errorf("it cannot be looked at: %s", reason(err))
+			return f, fmt.Errorf("it cannot be accessed: %s", reason(err))
 		}
 	}
 	return "", nil

@@ -27,7 +27,7 @@ func (l *loader) readYAML(name string, text []byte) {
 	}
 	var second yaml.Node
 	if err := dec.Decode(&second); err == nil {
-		l.mistake(place(name, &second), "a second document begins here; a configuration is one")
+		l.mistake(place(name, &second), "a second document begins here; a configuration has only one")
 		return
 	} else if !errors.Is(err, io.EOF) {
 		l.yamlError(name, err)
@@ -129,7 +129,7 @@ func (l *loader) value(name string, k *key, v *yaml.Node) {
 		l.spoil(k, where, "%s has no value; take the line out for its default", k.path)
 		return
 	case v.Style&yaml.TaggedStyle != 0:
-		l.spoil(k, where, "%s: tags are not used in a configuration; write the value alone", k.path)
+		l.spoil(k, where, "%s: tags are not used in a configuration; write only the value", k.path)
 		return
 	case v.Kind == yaml.SequenceNode && slices.Contains(k.tags, "!!seq"):
 		l.sequence(name, k, v)

@@ -21,7 +21,7 @@ var errDamaged = errors.New("the database is damaged")
 func damaged(file string, err error) error {
 	what := "it is damaged"
 	if sqliteCode(err)&0xff == sqliteNotADB {
-		what = "it is damaged, or no SQLite database"
+		what = "it is damaged, or is not a SQLite database"
 	}
 	return fault.Wrap(err, fault.Unavailable, "The database %s cannot be used: %s. %s", file, what, Restore(file))
 }
@@ -107,7 +107,7 @@ func (d *DB) CheckWrite(ctx context.Context) error {
 			// Assigning a transaction id is a write. A standby refuses it.
 			err := tx.Raw("SELECT current_setting('transaction_read_only')::bool OR pg_current_xact_id() IS NULL").Scan(&refused).Error
 			if err == nil && refused {
-				err = errors.New("the PostgreSQL server takes no writes")
+				err = errors.New("the PostgreSQL server accepts no writes")
 			}
 			return err
 		}

@@ -161,7 +161,7 @@ func (p *Proxy) release(conns ...net.Conn) {
 
 func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	if !p.enter() {
-		http.Error(w, "The proxy stops.", StatusNetwork)
+		http.Error(w, "The proxy is stopping.", StatusNetwork)
 		return
 	}
 	defer p.leave()

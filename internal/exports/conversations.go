@@ -39,7 +39,7 @@ func tooManyValues(raw []byte) error {
 }
 
 // wrongFields says why a part of an export is skipped.
-const wrongFields = "Its fields are not as this format has them."
+const wrongFields = "Its fields do not match this format."
 
 // itemsFormat returns the format of the JSON of ChatGPT or Claude according to its first item, or
 // "" for other JSON.

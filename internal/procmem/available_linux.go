@@ -21,7 +21,7 @@ func available(proc, cgroups string) (int64, error) {
 	}
 	kib, ok := info["MemAvailable:"]
 	if !ok {
-		return 0, errors.New("the kernel does not tell how much memory is available")
+		return 0, errors.New("the kernel does not report how much memory is available")
 	}
 	least := kib << 10
 	file, err := os.ReadFile(filepath.Join(proc, "self/cgroup"))

@@ -256,7 +256,7 @@ func newMailer(m config.Mail, log *slog.Logger) (*mail.Mailer, error) {
 			o.RootCAs = x509.NewCertPool()
 		}
 		if !o.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fault.New(fault.Invalid, "The file auth.mail.ca_file holds no certificate.")
+			return nil, fault.New(fault.Invalid, "The file auth.mail.ca_file contains no certificate.")
 		}
 	}
 	return mail.New(o)

@@ -86,7 +86,7 @@ func ParsePath(s string) (Path, error) {
 		depth++
 		switch {
 		case seg == "":
-			return "", refuse(s, RuleSegment, "it has a name missing: a slash at an end, or two beside each other")
+			return "", refuse(s, RuleSegment, "a name in it is missing: it begins or ends with a slash, or has two slashes in a row")
 		case seg == "." || seg == "..":
 			return "", refuse(s, RuleSegment, fmt.Sprintf("it has the segment %q", seg))
 		case len(seg) > MaxSegmentBytes:

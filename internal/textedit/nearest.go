@@ -25,7 +25,7 @@ func notFound(text, old string) string {
 		switch k := start + i; {
 		case k < 0:
 		case k >= len(have):
-			return out + fmt.Sprintf(" The nearest text begins in line %d, where the file ends after line %d.", start+1, len(have))
+			return out + fmt.Sprintf(" The nearest text begins in line %d, but the file ends after line %d.", start+1, len(have))
 		case have[k] != w:
 			out += fmt.Sprintf(" The nearest text is in line %d: %s.", k+1, quote(have[k]))
 			if len(want) > 1 {

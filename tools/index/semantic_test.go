@@ -366,9 +366,9 @@ func TestTheLogNamesTheModel(t *testing.T) {
 		search(t, x, "hound feline")
 	}
 	for _, want := range []string{
-		"results were not reranked\" error=\"reranking model: down", "results were not reranked\" error=\"reranking model: it failed lately",
-		"a query was not expanded\" error=\"expansion model: down", "a query was not expanded\" error=\"expansion model: it failed lately",
-		"a query's meaning was left out\" error=\"embedding model: model endpoint: status 503", "a query's meaning was left out\" error=\"embedding model: it failed lately",
+		"results were not reranked\" error=\"reranking model: down", "results were not reranked\" error=\"reranking model: it failed recently",
+		"a query was not expanded\" error=\"expansion model: down", "a query was not expanded\" error=\"expansion model: it failed recently",
+		"a query's meaning was left out\" error=\"embedding model: model endpoint: status 503", "a query's meaning was left out\" error=\"embedding model: it failed recently",
 	} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log has no %q:\n%s", want, log.String())

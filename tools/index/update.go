@@ -246,7 +246,7 @@ func (x *Index) load(ctx context.Context, a *parse.Analyzer, id space.SpaceID, s
 	if c.Size <= maxFileBytes {
 		var err error
 		if data, err = src.ReadBlob(ctx, id, c.New); fault.CodeOf(err) == fault.Damaged {
-			x.opts.Logger.ErrorContext(ctx, "a damaged file is indexed by its name alone", "collection", id, "path", c.Path, "error", err)
+			x.opts.Logger.ErrorContext(ctx, "a damaged file is indexed only by its name", "collection", id, "path", c.Path, "error", err)
 			c.New = ""
 		} else if err != nil {
 			return parse.Document{}, fmt.Errorf("read blob %s: %w", c.New, err)

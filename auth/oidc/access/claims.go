@@ -103,7 +103,7 @@ func (c claims) lifetime(now time.Time, skew time.Duration) string {
 			continue
 		}
 		if from, ok := seconds(v); !ok || now.Before(from.Add(-skew)) {
-			return "The token is not good yet: the clocks of its issuer and this server differ, or it was made for later."
+			return "The token is not valid yet: the clocks of its issuer and this server differ, or it was made for later."
 		}
 	}
 	return ""

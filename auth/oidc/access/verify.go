@@ -167,7 +167,7 @@ func (v *Verifier) judge(t token, c claims) (auth.External, auth.ExternalIdentit
 		return auth.External{}, auth.ExternalIdentity{}, fault.New(fault.Unauthenticated, format, args...)
 	}
 	if iss, _ := c["iss"].(string); iss != v.o.Issuer {
-		return refuse("The token is of another issuer than this server asks.")
+		return refuse("The token comes from an issuer that this server does not accept.")
 	}
 	if why := v.notAccess(t, c); why != "" {
 		return refuse("%s", why)

@@ -53,7 +53,7 @@ var (
 )
 
 func errTooLong(limit time.Duration) error {
-	return fault.New(fault.TooLarge, "The update did not end within %d minutes, which is the limit. Let the source take fewer files or pages with its settings, or divide it.", limit/time.Minute)
+	return fault.New(fault.TooLarge, "The update did not end within %d minutes, which is the limit. Limit the files or pages in the settings of the source, or divide it.", limit/time.Minute)
 }
 
 func (m *Manager) newRun(j job, started time.Time) *run {

@@ -152,7 +152,7 @@ func (m *Manager) start(ctx context.Context, j job) (*run, error) {
 	if r := e.run; r != nil {
 		m.mu.Unlock()
 		if j.Reset && !r.Reset || j.Confirm && !r.Confirm {
-			return nil, fault.New(fault.Conflict, "An update of %s runs already. Wait until it ends, or cancel it.", j.Source)
+			return nil, fault.New(fault.Conflict, "An update of %s is already running. Wait until it ends, or cancel it.", j.Source)
 		}
 		_, err := m.open() // it may be a run of an earlier process
 		return r, err
@@ -266,7 +266,7 @@ func (m *Manager) Cancel(ctx context.Context, id string) error {
 	case e == nil:
 		return sources.NotThere(id)
 	case r == nil:
-		return fault.New(fault.Conflict, "No update of %s runs.", id)
+		return fault.New(fault.Conflict, "No update of %s is running.", id)
 	}
 	r.cancel(errCanceled)
 	if _, err := m.open(); err != nil { // it may be a run of an earlier process

@@ -130,7 +130,7 @@ func (m *Manager) resume(c dbos.Context, r *run) {
 			case live && st.ApplicationVersion == workflowVersion:
 				return
 			case st.Status == dbos.WorkflowStatusMaxRecoveryAttemptsExceeded:
-				err = errors.New("the server ended in each of its tries")
+				err = errors.New("the server stopped during every attempt")
 			default:
 				err = dbos.DeleteWorkflows(c, []string{r.Run})
 			}

@@ -36,7 +36,7 @@ func Convert(ctx context.Context, run Run, name string, content []byte) ([]byte,
 	default:
 		c := converterOf(ext)
 		if c.pkg == "" {
-			return nil, refuse(Unreadable, "Satchel reads no documents of the format %q.", ext)
+			return nil, refuse(Unreadable, "Satchel cannot read documents of the format %q.", ext)
 		}
 		return c.convert(ctx, run, name, content)
 	}

@@ -197,7 +197,7 @@ func (c *webClient) try(ctx context.Context, u *url.URL, header func(*url.URL) h
 			after := retryAfter(a.header, c.now())
 			if after > maxPatience || n == maxTries {
 				return nil, &fault.Error{Code: fault.Limited, RetryAfter: cmp.Or(after, 5*time.Minute),
-					Public: fmt.Sprintf("The site %s asks to wait. Satchel tries again later.", u.Host), Err: fmt.Errorf("%s answers %d", u, a.status)}
+					Public: fmt.Sprintf("The site %s asks Satchel to wait. Satchel tries again later.", u.Host), Err: fmt.Errorf("%s answers %d", u, a.status)}
 			}
 			backoff = max(after, backoff)
 			c.pause = min(2*c.pause, maxPause)

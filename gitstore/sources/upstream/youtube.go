@@ -137,7 +137,7 @@ func (e *videoError) Error() string { return string(e.reason) + ": " + e.cause }
 func (e *videoError) fault() error {
 	switch e.reason {
 	case Blocked:
-		return fault.Wrap(e, fault.Forbidden, "YouTube refuses this server, as it refuses many addresses of clouds. Install yt-dlp on the server, or upload transcripts as .vtt or .srt.")
+		return fault.Wrap(e, fault.Forbidden, "YouTube refuses this server, as it refuses many addresses of cloud providers. Install yt-dlp on the server, or upload transcripts as .vtt or .srt.")
 	case RateLimited:
 		f := fault.Wrap(e, fault.Limited, "YouTube asks Satchel to wait. Satchel tries again later.")
 		f.RetryAfter = cmp.Or(e.retry, time.Hour)

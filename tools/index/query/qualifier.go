@@ -85,12 +85,12 @@ func (q *Parsed) qualify(key, value, rest string, not bool, now time.Time) (stri
 		return q.dated(name, key, value, rest, not, now), true
 	case "sort", "limit":
 		if not {
-			q.Notef("-%s:%s was left out: only what a page is can be left out by -.", key, parse.Clip(value, 40))
+			q.Notef("-%s:%s was left out: a minus sign can only exclude pages.", key, parse.Clip(value, 40))
 			break
 		}
 		q.arrange(name, key, value)
 	default:
-		q.Notef("%s: is no qualifier, so %q was searched for as words. The qualifiers are %s.", key, parse.Clip(key+":"+value, 60), qualifierNames)
+		q.Notef("There is no qualifier %s:, so %q was searched for as words. The qualifiers are %s.", key, parse.Clip(key+":"+value, 60), qualifierNames)
 		return rest, false
 	}
 	return rest, true
@@ -110,7 +110,7 @@ func (q *Parsed) arrange(name, key, value string) {
 		if n, ok := limitOf(value); ok {
 			q.Limit = Smaller(q.Limit, n)
 		} else {
-			q.Notef("%s:%s was left out: it is a number from 1.", key, parse.Clip(value, 40))
+			q.Notef("%s:%s was left out: it must be a number of at least 1.", key, parse.Clip(value, 40))
 		}
 	}
 }

@@ -84,7 +84,7 @@ func (u *Run) candidates(ctx context.Context, s *Source, terms []Term, sc *score
 	})
 	u.Total += total
 	if s.unread {
-		u.note("More pages of %s may have the phrase than total counts: only the best passages with its words were checked.", s.Label)
+		u.note("More pages of %s may contain the phrase than the total says, because only the best passages with its words were checked.", s.Label)
 	}
 	lead := 0.0
 	if u.plan.sentence {

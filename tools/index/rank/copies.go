@@ -63,7 +63,7 @@ func (u *Run) collapse(ctx context.Context, all []*Candidate) ([]*Candidate, err
 			kept = append(kept, f)
 		case u.replaces(f, kept[at]) && kept[at].Doc.Lang == f.Doc.Lang,
 			f.Doc.Blob == kept[at].Doc.Blob && f.Source.order < kept[at].Source.order && !u.replaces(kept[at], f):
-			f.rescore("The page stands for its copies, and has the score of the best one.", kept[at].Score)
+			f.rescore("The page represents its copies, and has the score of the best one.", kept[at].Score)
 			f.takeIn(kept[at], string(kept[at].Doc.Path))
 			if q.Sort == query.ByRelevance {
 				kept[at] = f

@@ -62,7 +62,7 @@ func (u *Run) rerank(ctx context.Context, docs []*Candidate) error {
 }
 
 // errSpent means that earlier models used up the search's time for models.
-var errSpent = errors.New("others took the time that the search had for models")
+var errSpent = errors.New("other models used up the search's time for models")
 
 // ask calls a model within its own time limit and the search's remaining time, unless its
 // breaker is open. what names the model in the error.

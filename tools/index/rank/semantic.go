@@ -146,7 +146,7 @@ func unembedded(label string, st semantic.Status) string {
 	case st.Running && st.Total > 0:
 		why = fmt.Sprintf(" (%d of about %d passages are)", st.Done, st.Total)
 	}
-	return fmt.Sprintf("%s is not embedded yet%s, so it was searched by its words alone.", label, why)
+	return fmt.Sprintf("%s is not embedded yet%s, so it was searched only by its words.", label, why)
 }
 
 // end releases the search's resources.
@@ -315,13 +315,13 @@ func degraded(model string, err error) string {
 	case errors.Is(err, semantic.ErrSlow), errors.Is(err, context.DeadlineExceeded):
 		why = "did not answer in time"
 	case errors.Is(err, semantic.ErrResting):
-		why = "failed lately and is left alone for a moment"
+		why = "failed recently and is not called for a moment"
 	case errors.Is(err, errSpent):
-		why = "was not asked, since others took the time that a search has for models"
+		why = "was not called, because other models used up the search's time for models"
 	case errors.Is(err, semantic.ErrBusy):
 		why = "is busy"
 	case errors.Is(err, semantic.ErrDimensions):
 		why = "is another one now, and the pages are being embedded again"
 	}
-	return fmt.Sprintf("The %s model %s, so this answer goes without it.", model, why)
+	return fmt.Sprintf("The %s model %s, so this answer does not use it.", model, why)
 }

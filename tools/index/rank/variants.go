@@ -238,7 +238,7 @@ func standIn(members []*Candidate, reader string) *Candidate {
 			shown.takeIn(f, f.Header.Path)
 		}
 	}
-	shown.rescore("The page stands for its other versions and translations, and has the score of the best one.", top)
+	shown.rescore("The page represents its other versions and translations, and has the score of the best one.", top)
 	return shown
 }
 

@@ -15,7 +15,7 @@ var (
 	// ErrSlow means that the model did not answer within QueryWait.
 	ErrSlow = errors.New("it does not answer in time")
 	// ErrResting means that the model failed recently and is not called for a while.
-	ErrResting = errors.New("it failed lately and is tried again in a moment")
+	ErrResting = errors.New("it failed recently and is tried again in a moment")
 	// ErrBusy means that the model works on MaxAsking queries already.
 	ErrBusy = errors.New("it is busy")
 )
