@@ -94,7 +94,7 @@ func ScopeList(scopes []space.Scope) string {
 // genuine and current, and that its user and grant are still valid.
 type Verifier interface {
 	// Verify returns the principal of the token. If the token is not valid, the error is a
-	// fault.Unauthenticated with a message for its bearer. It is any other code if the
-	// check itself failed.
+	// fault.Unauthenticated with a message for its bearer. The error has another code if
+	// the check itself failed.
 	Verify(ctx context.Context, bearer string) (Principal, error)
 }

@@ -40,8 +40,8 @@ const (
 // consists of the kind, the bytes in unpadded base64url, and their CRC-32 in the same
 // encoding. The checksum lets a scanner recognize real secrets without asking the server.
 //
-// It prints and logs only as "satchel_…", even inside another struct: fmt calls no method
-// of an unexported field, but it does not follow a pointer there.
+// A Secret prints and logs as "satchel_…". In an unexported field of another struct, fmt calls
+// no methods. It then prints only an address, because it does not follow nested pointers.
 type Secret struct{ secret *string }
 
 func makeSecret(s string) Secret { return Secret{&s} }

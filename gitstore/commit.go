@@ -115,7 +115,7 @@ func (r *repo) apply(ctx context.Context, p *plan, m space.Meta) (space.Commit, 
 	if err != nil {
 		return space.Commit{}, r.internalf(err, "tree")
 	}
-	if tree.IsZero() { // git knows the empty tree, but a commit's tree is written
+	if tree.IsZero() { // the tree of a commit must exist as an object, even if it is empty
 		tree = plumbing.ComputeHash(plumbing.TreeObject, nil)
 		if !r.db.Has(tree) {
 			objs = append(objs, trees.Object{Kind: plumbing.TreeObject, Hash: tree})
@@ -375,7 +375,7 @@ func (r *repo) twins(files []space.FileChange) (out []space.Warning) {
 		if err != nil {
 			continue
 		}
-		twins := map[string][]string{} // up to two names, by what they have in common
+		twins := map[string][]string{} // up to two names for each folded name
 		for _, name := range added[dir] {
 			twins[foldName(name)] = nil
 		}
@@ -399,5 +399,5 @@ func (r *repo) twins(files []space.FileChange) (out []space.Warning) {
 	return out
 }
 
-// foldName returns what names that some file systems cannot tell apart have in common.
+// foldName returns the same string for names that some file systems cannot tell apart.
 func foldName(name string) string { return norm.NFC.String(strings.ToLower(norm.NFD.String(name))) }

@@ -1,8 +1,10 @@
-// Package gitstore keeps spaces. Each space is a bare git repository, which is the only
-// source of its content. The package turns change sets into commits that are durable
-// before they are acknowledged, and serves every read from the object store at a named
-// commit. Beside each repository, it keeps a checkout and a git view from which
-// sandboxes start.
+// Package gitstore keeps spaces. [Open] opens a store. [Store.Create] creates a space,
+// [Store.Commit] changes it, and [Store.Open] reads a file of it.
+//
+// Each space is a bare git repository, which is the only source of its content. The package
+// turns change sets into commits that are durable before they are acknowledged, and serves
+// every read from the object store at a named commit. Beside each repository, it keeps a
+// checkout and a git view from which sandboxes start.
 //
 // It promises:
 //
@@ -17,8 +19,8 @@
 //   - Every path, link and name that Commit puts into a tree has passed
 //     space.ParsePath and space.CheckSymlink. Every file on the host is made from
 //     objects, by names of one segment, never through a link.
-//   - Every object that is read completely is verified against its hash. A damaged object is an error,
-//     never content.
+//   - Every object that is read completely is verified against its hash. A damaged object is
+//     an error, never content.
 //   - Reads are safe for concurrent use and never wait for a commit.
 //   - Taking a remote's commits never drops a local commit. Integrate moves head
 //     forward or merges. If both sides changed the same lines, it keeps both versions

@@ -71,8 +71,8 @@ func (s *Store) Patch(ctx context.Context, id space.SpaceID, from, to space.Comm
 	return out.String(), nil
 }
 
-// diffAt is diff at or under a path. If neither tree has a directory there, it looks at
-// nothing else.
+// diffAt lists at least the differences at or under a path. If neither tree has a directory
+// there, it compares nothing else.
 func (r *repo) diffAt(ctx context.Context, from, to packfile.Hash, path string) ([]space.FileChange, error) {
 	if path == "" {
 		return r.diff(ctx, from, to)

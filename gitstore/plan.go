@@ -167,7 +167,7 @@ func (r *repo) decide(ctx context.Context, head *headState, reqs []request, poli
 	p := &plan{r: r, head: head, policy: policy,
 		deletes: map[string]trees.Place{}, writes: map[string]request{}, over: map[string]trees.Place{}, wanted: map[string]bool{}, dirs: map[string]bool{}}
 	for _, q := range reqs {
-		if !q.delete { // a deleted path is in no copy's way unless head has it
+		if !q.delete { // a copy may take a deleted path, unless head has it
 			p.want(string(q.path))
 		}
 	}

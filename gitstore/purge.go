@@ -165,10 +165,10 @@ func (r *repo) install(ctx context.Context, p *purger, m space.Meta) (res PurgeR
 //	the journal       names the old head and the moves of the other refs; dropped if
 //	                  head has not moved
 //	head moves        by the reflog, as with every commit
-//	other refs move   by the journal, again
-//	reflogs           in the branch's, rewritten commits replace those that were made
-//	                  here, and removed commits go; a rename replaces it. The others
-//	                  are deleted
+//	other refs move   by the journal, which can be repeated
+//	reflogs           in the branch's reflog, rewritten commits replace those that were
+//	                  made here, and removed commits go; a rename replaces the file.
+//	                  Other reflogs are deleted
 //	packs             one pack gets everything that the refs reach; all others go
 //	the journal       removed
 
@@ -382,8 +382,8 @@ func (r *repo) dropJournal() error {
 	return errors.Join(err, r.s.o.disk.SyncDir(r.dir))
 }
 
-// recoverPurge finishes an interrupted purge, if there is one. Nobody else uses the
-// space, or the caller holds commitMu, the seeds' turn and maintaining.
+// recoverPurge finishes an interrupted purge, if there is one. Nobody else may use the
+// space, unless the caller holds commitMu, the seeds' turn and maintaining.
 func (r *repo) recoverPurge(ctx context.Context) error {
 	b, err := os.ReadFile(filepath.Join(r.dir, journalFile))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -71,7 +71,7 @@ type repo struct {
 	// purges counts the purges that began to remove objects. It changes under commitMu.
 	purges     atomic.Int64
 	bundles    bundles
-	reverts    chan struct{} // holds the revert that is being computed
+	reverts    chan struct{} // has one place, for the revert that is being computed
 	provenance provenance
 	// collected is the size of the packs when few of their objects were last found to
 	// be unreachable.
@@ -89,7 +89,7 @@ type damage struct {
 func (d *damage) Error() string { return d.err.Error() }
 func (d *damage) Unwrap() error { return d.err }
 
-// usable mends what an earlier write left, or returns why the space takes no change.
+// usable repairs what a failed write left, or returns why the space accepts no changes.
 // The caller holds commitMu.
 func (r *repo) usable() error {
 	if r.gone.Load() {

@@ -128,7 +128,7 @@ const revertTries = 4
 // rules. Changed is false if there is nothing to undo, or nothing that can be undone.
 //
 // A commit that is not in head's history is a fault.NotFound. A revert that takes
-// longer than Options.RevertTime, or is more than one change may hold, is a
+// longer than Options.RevertTime, or exceeds the limits of one change, is a
 // fault.TooLarge. Commits wait only while the result is committed. Revert computes the
 // result before that, one revert of a space at a time, and computes it again if a path
 // has changed meanwhile.
@@ -223,8 +223,8 @@ func (v *reverting) commit(ctx context.Context, purges int64, reqs []request, re
 	return c, err == nil, err
 }
 
-// unmoved reports whether another head has the same entries as the first at every path
-// that was looked at.
+// unmoved reports whether head has the same entries as v.head at every path that the
+// revert looked at.
 func (v *reverting) unmoved(ctx context.Context, head *headState) (bool, error) {
 	for _, paths := range []iter.Seq[string]{maps.Keys(v.now), maps.Keys(v.kept)} {
 		for path := range paths {
@@ -310,7 +310,7 @@ type reverting struct {
 	held    int64             // bytes of merged content
 }
 
-// set records the new state of a path. If the revert is more than one change may hold,
+// set records the new state of a path. If the revert exceeds the limits of one change,
 // the error is a fault.TooLarge.
 func (v *reverting) set(path string, u undone) error {
 	v.held += int64(len(u.data)) - int64(len(v.now[path].data))
@@ -450,7 +450,8 @@ func (v *reverting) merge(ctx context.Context, base packfile.TreeEntry, ours und
 	return undone{TreeEntry: packfile.TreeEntry{Name: ours.Name, Mode: mode, Hash: plumbing.ComputeHash(plumbing.BlobObject, text)}, data: text, merged: true}, true, nil
 }
 
-// text returns the content of a file that has lines; ok is false for any other.
+// text returns the content of a file that can be merged by lines; ok is false for any
+// other.
 func (v *reverting) text(u undone) (text []byte, ok bool, err error) {
 	if u.merged {
 		return u.data, true, nil

@@ -15,13 +15,13 @@ import (
 	"satchel/sandbox/protocol"
 )
 
-// draft is one batch of an agent made into a change set.
+// draft is a change set that is made from one batch of an agent.
 type draft struct {
 	changes  map[space.Path]space.Change
 	writes   map[space.Path]file // the sandbox's file for each Write in changes
 	refused  []space.Rejection   // by the host; final until the path changes again
 	busy     []string            // reported again by a later collection
-	kept     map[string]bool     // busy or refused: they exist, though not in changes
+	kept     map[string]bool     // busy and refused paths, which exist though changes lacks them
 	pending  []pending.File      // the files of refused, and those that the Committer refuses
 	reported reports             // set if a path was refused before
 }
@@ -70,8 +70,8 @@ func (d *draft) delete(v *view, p space.Path, base file) {
 	}
 }
 
-// makeDraft validates a batch as data of an attacker, and compares it with the files from
-// which the sandbox started. The error is that of the Checkouts, or means that the agent
+// makeDraft validates a batch, which an attacker may have made, and compares it with the files
+// from which the sandbox started. The error is that of the Checkouts, or means that the agent
 // exceeded its limits.
 func makeDraft(ctx context.Context, v *view, b protocol.Batch, limits protocol.CollectLimits, maxFile int64) (*draft, error) {
 	if err := checkBatch(b, limits); err != nil {
@@ -82,7 +82,7 @@ func makeDraft(ctx context.Context, v *view, b protocol.Batch, limits protocol.C
 	if err != nil {
 		return nil, err
 	}
-	git := map[string]int{} // refused files by the .git directory that they are under
+	git := map[string]int{} // the number of refused files under each .git directory
 	// Writes first, so that a deleted directory above does not delete them.
 	for _, e := range b.Entries {
 		if e.Busy {
@@ -118,7 +118,7 @@ func makeDraft(ctx context.Context, v *view, b protocol.Batch, limits protocol.C
 		}
 		p, err := space.ParsePath(e.Path)
 		if err != nil {
-			continue // no commit ever held it
+			continue // no commit can have a file there
 		}
 		base, err := r.get(ctx, p)
 		if fault.CodeOf(err) == fault.Damaged {
@@ -210,7 +210,7 @@ func (d *draft) write(ctx context.Context, r *reader, p space.Path, e protocol.E
 		d.keep(e, base, err)
 		return nil
 	}
-	// The view has a directory at the path, or a file above it.
+	// The view may have a directory at the path, or a file above it.
 	if !base.exists() {
 		if err := d.deleteUnder(ctx, r, p, false); err != nil {
 			return err

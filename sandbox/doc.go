@@ -3,7 +3,8 @@
 // A [Pool] keeps at most one sandbox for each user and space. It starts the sandbox for
 // the first command, updates it to the space's head before each command, and commits
 // the changes after it. It stops a sandbox that is idle, when others need the memory,
-// and when the server ends.
+// and when the server ends. Call [New], then [Pool.Reap], [Pool.Exec] for each command, and
+// [Pool.Close] at the end.
 //
 // It promises that
 //   - a change is committed (and durable) before the answer that names it;

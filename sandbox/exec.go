@@ -64,8 +64,8 @@ func (p *Pool) Exec(ctx context.Context, r Request) (Result, error) {
 		res, err := c.run(ctx)
 		var again *errNotStarted
 		if errors.As(err, &again) {
-			// The instance was dead, or too old to be updated to head, before the command
-			// was sent. So the caller does not notice a fresh one.
+			// The command was not sent, because the instance was dead or too old to be updated
+			// to head. So the caller does not notice that a fresh instance takes over.
 			cause := again.cause
 			if again.refresh {
 				p.refresh(a.instance)
@@ -210,7 +210,7 @@ func (c *command) prepare(ctx context.Context) error {
 		notes = append(notes, note)
 	}
 	if c.alone() {
-		c.forget() // no running command needs them
+		c.forget() // no running command needs the earlier commits
 	}
 	c.showHistory(ctx)
 	if c.isGone() {
@@ -225,11 +225,11 @@ func (c *command) prepare(ctx context.Context) error {
 
 // viewer is a Checkouts that updates Checkout.GitView to a new head in the background.
 type viewer interface {
-	// WaitView returns when the git view shows what was head when it was called.
+	// WaitView returns when the git view shows the commit that was head at the call.
 	WaitView(ctx context.Context, id space.SpaceID) error
 }
 
-// showHistory waits until git inside shows the newest commit.
+// showHistory waits until git inside the sandbox shows the newest commit.
 func (c *command) showHistory(ctx context.Context) {
 	v, ok := c.pool.o.Checkouts.(viewer)
 	if !ok {

@@ -34,7 +34,7 @@ func (b *instance) ask() {
 	case live:
 		b.die(errHung)
 	default:
-		// The stop waits for answers, but not for these.
+		// The stop waits for the agent. The end of the sandbox ends that wait.
 		p.o.Logger.Warn("a sandbox that is being stopped does not answer", "space", b.key.space, "generation", b.gen)
 		p.destroy(b.sandbox)
 	}

@@ -49,17 +49,17 @@ type instance struct {
 	idleStop  time.Duration // of the newest command; zero: the pool's
 	ephemeral bool          // its end leaves no record
 	jobs      map[string]job
-	ended     map[string]protocol.JobEnd // before the answer that names them was read
+	ended     map[string]protocol.JobEnd // ended before the answer that names them was read
 	notices   []string                   // for the next answer
-	reported  bool                       // that this generation replaced another
+	reported  bool                       // an answer said that this generation replaced another
 	reason    StopReason
 	last      space.Meta // of the newest command that could write
 	wrote     bool       // last is set; otherwise all changes are restored files
 
-	asked    bool      // for a sign of life
-	answered time.Time // when the last came
+	asked    bool      // a heartbeat waits for its answer
+	answered time.Time // when the last heartbeat ended
 
-	keep time.Time // do not stop it before: its changes could not be committed
+	keep time.Time // not idle before then, because its changes could not be committed
 
 	shown atomic.Pointer[[]space.Rejection] // the pending files, as every answer lists them
 
@@ -331,7 +331,7 @@ func (b *instance) stop(why StopReason, grace time.Duration) {
 	}
 	for _, j := range b.jobs {
 		if j.save {
-			b.last = j.meta // the last collection holds what the job did
+			b.last = j.meta // the last collection includes the job's changes
 		}
 	}
 	b.leave(stopping, why)
@@ -370,7 +370,7 @@ func (b *instance) retire(grace time.Duration) {
 	p.mu.Lock()
 	optional, meta, wrote := b.reason.optional(), b.last, b.wrote
 	p.mu.Unlock()
-	if optional && wrote { // nothing runs, and what was left over is committed first
+	if optional && wrote { // nothing runs; first commit what an earlier save left behind
 		if s := b.save(ctx, meta); s.err != nil && !s.agent && b.revive(s.err) {
 			return
 		}

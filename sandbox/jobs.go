@@ -24,7 +24,7 @@ type JobOwner struct {
 func (o JobOwner) key() key { return key{o.User, o.Space} }
 
 // Jobs lists the background jobs that o selects in the user's sandbox; none if the
-// sandbox does not run. It never starts one.
+// sandbox does not run. It never starts a sandbox.
 func (p *Pool) Jobs(ctx context.Context, o JobOwner) ([]protocol.Job, error) {
 	b := p.running(o.key())
 	if b == nil {

@@ -192,9 +192,9 @@ func (p *Pool) room() bool {
 	return memory <= p.o.MaxMemory
 }
 
-// lacking returns how many bytes of memory the machine lacks for a start that takes
-// start bytes; 0 if it has enough or nobody knows. Memory of sandboxes that are
-// ending counts as available. The caller holds mu.
+// lacking returns how many bytes of memory the machine lacks for starts that take start
+// bytes in all; 0 if it has enough or its free memory is unknown. Memory of sandboxes that
+// are ending counts as available. The caller holds mu.
 func (p *Pool) lacking(start int64) int64 {
 	if p.o.FreeMemory < 0 {
 		return 0
@@ -225,8 +225,8 @@ func (p *Pool) isShort() bool {
 	return p.short
 }
 
-// makeRoom stops idle instances, least recently used first, until as many end as
-// starts wait. The caller holds mu.
+// makeRoom stops idle instances, least recently used first, until as many instances are
+// ending as starts are waiting. The caller holds mu.
 func (p *Pool) makeRoom() {
 	ending := 0
 	for _, b := range p.instances {

@@ -14,21 +14,22 @@ import (
 	"satchel/sandbox/protocol"
 )
 
-// Once is a command that runs in a sandbox of its own, which has nobody's space. Use it for programs
-// that read data of strangers.
+// Once is a command that runs in a sandbox of its own, without anybody's space. Use it for
+// programs that read untrusted data.
 type Once struct {
 	Runtime space.Runtime
 	// Dir is the directory of temporary files. It must exist.
 	Dir string
 	// Limits bound the sandbox. WallTime bounds the command, and FileSize the output.
 	Limits space.Limits
-	// Command is given to bash -c in a directory that has Files. It writes Output there.
+	// Command is the text for bash -c. It runs in a directory that contains Files, and
+	// writes the file Output there.
 	Command string
 	Files   map[string][]byte
 	Output  string
 }
 
-// OnceResult is the end of a Once.
+// OnceResult is the outcome of a Once.
 type OnceResult struct {
 	End      protocol.End
 	ExitCode int

@@ -59,7 +59,7 @@ type Options struct {
 	// means no limit.
 	Limits space.Limits
 
-	MaxSandboxes int   // started at once; default 32
+	MaxSandboxes int   // that exist or start at the same time; default 32
 	MaxMemory    int64 // bytes that all sandboxes together may use before idle ones are stopped; default 4 GiB
 	// FreeMemory is how many bytes of memory must stay available, in the machine or the
 	// server's cgroup, when a sandbox starts; idle ones are stopped for it. Default 64 MiB;
@@ -76,14 +76,14 @@ type Options struct {
 	WallTime    time.Duration // of a command or job; default Limits.WallTime, else 10 min
 	Grace       time.Duration // between SIGTERM and SIGKILL; default 5 s
 	CollectTime time.Duration // collecting and committing, at most; default 2 min
-	// ViewTime is how long a command waits until git inside shows the newest commit; it
-	// then starts anyway. Default 2 s.
+	// ViewTime is how long a command waits until git inside the sandbox shows the newest
+	// commit; the command then starts anyway. Default 2 s.
 	ViewTime   time.Duration
 	SweepEvery time.Duration // between looks at idleness and memory; default 2 s
 	// AnswerTime is how long the agent of a used sandbox may take to answer a heartbeat
 	// before the sandbox is ended as hung; default 20 s.
 	AnswerTime time.Duration
-	AgentRest  time.Duration // after the last request, when an agent gives memory back; default 2 s
+	AgentRest  time.Duration // from its last request until an agent gives memory back; default 2 s
 	ReapEvery  time.Duration // between searches for orphans; default 1 min, negative never
 
 	OutputChars int   // characters of a command's output that the caller gets; default 30,000
@@ -132,7 +132,7 @@ type StopReason string
 const (
 	StopIdle    StopReason = "idle"    // no command for IdleStop
 	StopEvicted StopReason = "evicted" // others needed the memory
-	StopAsked   StopReason = "asked"   // StopUser, StopMember
+	StopAsked   StopReason = "asked"   // StopUser, StopMember, EndSpace, or an overdue job
 	StopHistory StopReason = "history" // StopSpace: a person changes the space's history
 	StopClosed  StopReason = "closed"  // the server ends
 	StopRefresh StopReason = "refresh" // too much changed in the space to bring it in

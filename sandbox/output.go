@@ -141,9 +141,9 @@ const maxControlString = 4096
 
 // Clean makes a command's output safe to show and to put into JSON. It removes control
 // sequences (ECMA-48: CSI, OSC, DCS, APC, PM, SOS and two-character escapes, in their
-// 7-bit and UTF-8 forms) and every control character but newline and tab, turns a
-// carriage return into a newline, writes out the names of the controls that change the
-// direction of text (<U+202E>), and puts U+FFFD for each run of bytes that is not UTF-8.
+// 7-bit and UTF-8 forms) and every control character but newline and tab. A carriage return
+// becomes a newline. The controls that change the direction of text become their names
+// (<U+202E>), and each run of bytes that is not UTF-8 becomes U+FFFD.
 func Clean(b []byte) string {
 	var out strings.Builder
 	var c cleaner

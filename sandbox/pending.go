@@ -43,7 +43,7 @@ func pendingFileOf(f pending.File) pendingFile {
 	}
 }
 
-// same reports whether Options.Pending is up to date.
+// same reports whether Options.Pending would store the same for h and o.
 func (h pendingFile) same(o pendingFile) bool {
 	return h.sum == o.sum && h.mode == o.mode && h.base == o.base && h.why == o.why && h.lost == o.lost
 }
@@ -93,8 +93,8 @@ func (d *draft) keepChange(c space.Change, why string, err error) {
 }
 
 // keepBack updates Options.Pending after a batch: it stores the draft's pending files and
-// drops those that the batch resolves. This is durable when it returns, so the caller then
-// acknowledges the batch, except for the returned paths: these were not stored, and the
+// drops those that the batch resolves. Both are durable when keepBack returns, so the caller
+// then acknowledges the batch, except for the returned paths: these were not stored, and the
 // agent must report them again.
 func (b *instance) keepBack(ctx context.Context, batch protocol.Batch, d *draft) []string {
 	if b.pool.o.Pending == nil || len(d.pending) == 0 && len(b.pending) == 0 {

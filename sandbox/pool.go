@@ -182,13 +182,13 @@ func (p *Pool) drain(ctx context.Context, done <-chan struct{}) bool {
 	}
 }
 
-// StopUser ends every sandbox of a removed user, in order, and returns when they are
+// StopUser ends every sandbox of a removed user, like Close, and returns when they are
 // gone.
 func (p *Pool) StopUser(ctx context.Context, u space.UserID) error {
 	return p.stop(ctx, func(k key) bool { return k.user == u }, StopAsked)
 }
 
-// StopSpace ends every sandbox over a space, in order, and returns when they are
+// StopSpace ends every sandbox over a space, like Close, and returns when they are
 // gone. It is for a change of the space's history, which the next answers give as
 // the reason.
 func (p *Pool) StopSpace(ctx context.Context, id space.SpaceID) error {
@@ -355,8 +355,8 @@ func (p *Pool) sweep(now time.Time) {
 // measureTime limits one measurement of a sandbox's memory.
 const measureTime = 2 * time.Second
 
-// measure records an instance's memory, and ends it over its limit: the last resort if
-// there is no cgroup.
+// measure records an instance's memory, and ends the instance if it uses a quarter more than
+// its limit. This is the last resort if there is no cgroup.
 func (p *Pool) measure(b *instance) {
 	ctx, cancel := context.WithTimeout(p.hard, measureTime)
 	defer cancel()

@@ -92,7 +92,7 @@ func (r *reporter) run(f func(Progress)) {
 			r.mu.Unlock()
 		case <-r.wake:
 		}
-		// Not sooner than progressEvery after the last one.
+		// Wait until progressEvery has passed since the last report.
 		select {
 		case <-r.done:
 			return

@@ -15,8 +15,8 @@ import (
 )
 
 // restore puts the user's pending files into a new sandbox, as changes that the next
-// collection sees again. A newer file of the space keeps its path. An error is the
-// agent's: the sandbox is useless.
+// collection sees again. A newer file of the space keeps its path. After an error the sandbox
+// is useless.
 func (b *instance) restore(ctx context.Context) error {
 	o := &b.pool.o
 	if o.Pending == nil {
@@ -162,7 +162,7 @@ func beside(ctx context.Context, r *reader, p space.Path, commit space.CommitID,
 	if err != nil {
 		return "", err
 	}
-	// A file in place of one of its directories: the directory gets the name.
+	// If a file is in place of one of p's directories, that directory gets the new name.
 	rest := ""
 	if len(above) > 0 {
 		p, rest = above[0], string(p[len(above[0]):])
@@ -315,7 +315,7 @@ func (b *instance) dropPending(ctx context.Context, top string) (int, error) {
 	return len(drop), err
 }
 
-// asInSpace returns the entries that restore the space's version of a path.
+// asInSpace returns the entry that restores the space's version of a path.
 func (b *instance) asInSpace(ctx context.Context, p string) (protocol.ApplyEntry, error) {
 	valid, err := space.ParsePath(p)
 	if err != nil {

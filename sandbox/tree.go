@@ -16,7 +16,7 @@ import (
 type treeState struct {
 	view    view
 	head    space.CommitID          // the commit to which the sandbox was last updated
-	behind  map[space.Path]struct{} // older inside than in head: changed there too, or not written
+	behind  map[space.Path]struct{} // older inside than in head: changed in both, or not written
 	failed  map[space.Path]string   // why a path of behind was not written, as reported
 	outside map[space.Path]bool     // reported as impossible in a sandbox
 	refused map[string]space.Rejection
@@ -25,7 +25,7 @@ type treeState struct {
 	// collections counts the collections, to find paths that a complete one did not report.
 	collections uint64
 	commits     []space.Commit // the newest commits of this sandbox
-	made        int            // how many there were before commits
+	made        int            // the number of commits already dropped from the list
 }
 
 func newTreeState(s space.Checkouts, id space.SpaceID, seed *space.Checkout) treeState {

@@ -81,7 +81,7 @@ type reader struct {
 	seedFiles map[space.Path]file // the whole seed, if loaded
 	seedPaths []space.Path        // its paths, sorted
 	overPaths []space.Path        // the sorted keys of over, if loaded
-	ancestors map[space.Path]file // of paths asked for by ancestor
+	ancestors map[space.Path]file // what filesAbove has looked up
 }
 
 func (v *view) reader(ctx context.Context, paths int) (*reader, error) {

@@ -29,7 +29,7 @@ type Tool struct {
 	Title        string
 	Description  string // under 2,048 characters; the first words say when to call it
 	InputSchema  json.RawMessage
-	OutputSchema json.RawMessage // nil if the answer is text alone
+	OutputSchema json.RawMessage // nil if the answer is only text
 	Scope        space.Scope     // what a call needs
 	// The hints of MCP's tool annotations. All are always sent.
 	ReadOnly    bool
@@ -41,8 +41,8 @@ type Tool struct {
 // Content is one part of an answer: text, or an image.
 type Content struct {
 	Text  string
-	Image []byte // then MIME says of what type
-	MIME  string
+	Image []byte // or, of a resource, any binary content; nil for a text
+	MIME  string // the type of Image or, of a resource, of Text
 }
 
 // Result is a tool's answer.

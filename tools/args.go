@@ -26,7 +26,7 @@ type arguments struct {
 	known    []string
 	unknown  []string // names that are not among known
 	problems []string
-	closed   bool // to further problems
+	closed   bool // no further problem is added
 }
 
 // parseArguments reads a JSON object. Its names must be in known.

@@ -16,7 +16,7 @@ import (
 const (
 	maxListedFiles    = 20
 	maxListedProblems = 10
-	maxListedEarlier  = 3 // of what earlier answers named too
+	maxListedEarlier  = 3 // uncommitted files that earlier answers named too
 	maxListedCommits  = 10
 	maxMetaFiles      = 200
 )
@@ -105,7 +105,7 @@ func notSavedText(err error) string {
 // lostText says what is lost when a sandbox ends during a command.
 const lostText = "The command's changes, the background processes and /tmp are lost. The next command starts a new sandbox."
 
-// longCommand is how long a command takes at least if the answer says how long.
+// longCommand is the shortest duration of a finished command that an answer mentions.
 const longCommand = 10 * time.Second
 
 // endText says how a command ended, or "" if it ended as commands usually do.
@@ -156,8 +156,8 @@ func lastCommits(r service.CommandResult) []space.Commit {
 	return r.Commits[max(0, len(r.Commits)-maxListedCommits):]
 }
 
-// commitText lists the files of a commit. It names the commit if there are others, such as
-// those of jobs. The model has just written the message of the only one.
+// commitText lists the files of a commit. If named is set, it also quotes the message, to tell
+// several commits apart. The message of a single commit is the one that the model just wrote.
 func commitText(b *strings.Builder, c space.Commit, named bool) {
 	subject, _, _ := strings.Cut(c.Message, "\n")
 	if subject = strings.TrimSpace(subject); subject != "" {
@@ -190,7 +190,7 @@ func pushText(r service.CommandResult) string {
 		return ""
 	}
 	switch r.Push.State {
-	case "local": // nobody expects a push, and Meta says it
+	case "local": // nobody expects a push, and Meta has the state
 		return ""
 	case "pushed":
 		return "pushed" + detail

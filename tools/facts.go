@@ -12,7 +12,7 @@ import (
 	"satchel/tools/index/present"
 )
 
-// memory is what instructions return of memory/.
+// memory is what the tool instructions reports about memory/.
 type memory struct {
 	facts []service.MemoryFact // that have not expired, the latest confirmed first
 	left  int                  // files that were not read because there are too many

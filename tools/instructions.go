@@ -122,7 +122,7 @@ func (s *Registry) instructions(ctx context.Context, c Caller, raw json.RawMessa
 	}
 	b.WriteString("\n## Overview of the user and their work\n\n")
 	filled := !strings.Contains(overview.text, seeded) || filledIn(overview.text)
-	if filled { // what somebody wrote beside it is known
+	if filled { // the paragraph is no longer true
 		overview.text = strings.TrimSpace(strings.Replace(overview.text, seeded, "", 1))
 	}
 	switch {
@@ -200,7 +200,7 @@ func (s *Registry) guide(c Caller) string {
 type sharedText struct {
 	path string
 	text string // without front matter and blank lines around it
-	line int    // of the document, on which text begins
+	line int    // the line of the document on which text begins
 	link string // the link that is at the path, or in place of its directory
 	lost string // why the text cannot be read
 }

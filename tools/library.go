@@ -86,7 +86,7 @@ func (r ref) inLibrary() (source, rest string, ok bool) {
 	return source, rest, r.library && dir == docsDir && source != ""
 }
 
-// inside returns the path in the view that contains it.
+// inside returns r's path relative to its space or source.
 func (r ref) inside() string {
 	if _, rest, ok := r.inLibrary(); ok {
 		return rest

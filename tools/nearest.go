@@ -59,8 +59,8 @@ func nearPaths(missing string, files []space.Entry, n int) []space.Path {
 			score = 5
 		default:
 			// Most names differ too much in length to be compared. Typing errors in very
-			// long names are unlikely. A name of one or two letters is unrecognizable after
-			// one.
+			// long names are unlikely. A name of one or two letters is unrecognizable after a
+			// single error.
 			if gap := len(fs) - len(stem); gap <= 3 && gap >= -3 && len(stem) >= 3 && len(stem) <= 64 {
 				limit := max(1, len(stem)/4)
 				if d := editdistance.Within(stem, fs, limit); d <= limit {

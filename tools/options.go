@@ -45,11 +45,11 @@ type Limits struct {
 	MaxReadTokens     int   // the most that a read or a fetch gives; default 20,000
 	InstructionTokens int   // of the whole answer of instructions; default 5,000
 	FileBytes         int64 // a larger file is described, not read; default 32 MiB
-	HeadingBytes      int   // of a file, in which a heading is looked for; default 1 MiB
+	HeadingBytes      int   // at the start of a file, searched for headings; default 1 MiB
 	BytesAtOnce       int64 // of files that all calls together look through at a time; more wait; default 64 MiB
 	ImageBytes        int64 // of all images in one answer; default 3.5 MiB (5 MB in base64)
 	ListEntries       int   // of one directory or glob; default 500
-	Documents         int   // resources, and skills, that are listed, each; default 500
+	Documents         int   // in the list of resources, and in that of skills; default 500
 	SkillFiles        int   // of one skill; default 512 (SEP-2640)
 	SkillBytes        int64 // of one skill; default 16 MiB (SEP-2640)
 	CacheEntries      int   // parsed front matters kept in memory; default 8,192

@@ -15,9 +15,9 @@ import (
 
 // The rule for text that others wrote: text from a source or an import is quoted in every
 // answer, is never part of the guide, and gets a warning if it looks like commands to an AI. The
-// output of a command gets the warning whatever its files are, because nothing says where the
-// output comes from. fence quotes the text, except that read numbers the lines instead. suspicious
-// decides about warnings.
+// output of a command can get the warning too, whichever files the command read, because nothing
+// says where the output comes from. fence quotes the text, except that read numbers the lines
+// instead. suspicious decides about warnings.
 
 // fence quotes a text of others between lines of tildes. Each of these lines has more
 // tildes than the text has in a row, so that the text cannot end its quote.

@@ -81,7 +81,7 @@ func (s *Registry) read(ctx context.Context, c Caller, raw json.RawMessage, _ Pr
 	return r, nil
 }
 
-// readOne reads one path. The item holds an error that the caller can fix.
+// readOne reads one path. If the caller can fix an error, the item contains it.
 func (v view) readOne(ctx context.Context, asked string, budget int, images *int64) (readItem, error) {
 	it := readItem{asked: asked}
 	var err error
@@ -127,7 +127,7 @@ func (v view) readFile(ctx context.Context, it *readItem, budget int, images *in
 	}
 	if mime := imageType(b); mime != "" {
 		if !validImage(mime, b) {
-			// In a client that cannot show an image, the whole conversation fails.
+			// If a client cannot show an image, the whole conversation fails.
 			it.text = fmt.Sprintf("%s is not a valid %s (%s); it is not shown.", it.file, imageNames[mime], bytesText(int64(len(b))))
 			return nil
 		}
@@ -262,14 +262,14 @@ func (it *readItem) need() int {
 	return 0
 }
 
-// textHead says what stands above the text of a file.
+// textHead selects what is written above the text of a file.
 type textHead struct {
 	alone bool // no other path was asked for
 	etag  bool
 }
 
-// write writes what the caller does not know yet: the path, unless the text is the only one and
-// of the path as it was asked for, which lines of how many follow, and the etag.
+// write writes what the caller does not know yet: which lines of how many follow, and the etag.
+// It also writes the path, unless the caller asked for this file only, by the same path.
 func (h textHead) write(b *strings.Builder, it *readItem, last int) {
 	x := it.excerpt
 	var about []string

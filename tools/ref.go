@@ -110,8 +110,8 @@ func lineNumber(s string) (int, bool) {
 
 // resolve finds the document at a caller's path. A file whose name contains a colon or a #
 // takes precedence over lines or a heading of another file. The returned view is of the
-// space or of the source. The error is a fault.Invalid, or a fault.NotFound with the
-// nearest paths.
+// space or of the source that contains the document. The error is a fault.Invalid, or a
+// fault.NotFound with the nearest paths.
 func (v view) resolve(ctx context.Context, s string) (view, ref, space.Entry, error) {
 	whole, err := parseRef(s)
 	if err != nil {

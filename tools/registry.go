@@ -29,7 +29,7 @@ type tool struct {
 }
 
 // all lists every tool, in the order of clients' lists. Each tool is in the file with its
-// name.
+// name, except that bash_readonly is in bash.go.
 func (s *Registry) all() []tool {
 	return []tool{
 		s.instructionsTool(), s.searchTool(), s.fetchTool(), s.readTool(), s.rememberTool(), s.forgetTool(), s.writeTool(), s.editTool(), s.bashReadonlyTool(), s.bashTool(),

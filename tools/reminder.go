@@ -13,9 +13,9 @@ import (
 // includes a decision or a preference that is worth a fact.
 const manyChanges = 5
 
-// Conversation records whether the reminder to save memory is due in a conversation. A session
-// of a client holds one. The zero value is a new conversation, and nil is a conversation that
-// never gets a reminder. It is safe for concurrent use.
+// Conversation records whether the reminder to save memory is due in a conversation. Each
+// session of a client has its own. The zero value is a new conversation, and nil is a
+// conversation that never gets a reminder. It is safe for concurrent use.
 type Conversation struct {
 	mu      sync.Mutex
 	changed map[space.Path]bool // fewer than manyChanges files

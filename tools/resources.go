@@ -77,8 +77,8 @@ func (s *Registry) ResourceTemplates() []ResourceTemplate {
 }
 
 // ReadResource returns a file of the space or of a source as satchel://<path>, or a file of
-// a listed skill as skill://<path>, and its media type. A second content warns of a text of others
-// that looks like commands to an AI. It follows no links. The errors are
+// a listed skill as skill://<path>, and its media type. If others wrote the text and it looks like
+// commands to an AI, a second Content is a warning. ReadResource follows no links. The errors are
 // fault.NotFound, fault.TooLarge and fault.Forbidden.
 func (s *Registry) ReadResource(ctx context.Context, c Caller, uri string) ([]Content, string, error) {
 	if err := need(c, space.ScopeRead, "Reading a resource"); err != nil {
@@ -163,8 +163,8 @@ func typeOf(p string, b []byte) string {
 }
 
 // maxURI limits the bytes of a resource's URI, because servers keep the URIs to which clients
-// subscribe. Without it, a URI could have any number of "./". In a URI, each byte of a path has at
-// most three.
+// subscribe. Without the limit, a URI could have any number of "./". Escaping turns each byte of a
+// path into at most three.
 const maxURI = 3*space.MaxPathBytes + 64
 
 // byURI finds the file of a URI that clients can read, and the view that contains the file.

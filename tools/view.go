@@ -22,10 +22,10 @@ type view struct {
 	w   Workspace
 	id  space.SpaceID
 	at  space.CommitID
-	all *[]space.Entry // every file, once one path of the call was missing
+	all *[]space.Entry // every file, once allFiles was called
 
 	user    space.UserID
-	origin  string // of pages
+	origin  string // the base of the URLs of pages
 	library *shared
 	source  *space.Source // nil: it is the space
 }
@@ -59,9 +59,9 @@ func (v view) allFiles(ctx context.Context) ([]space.Entry, error) {
 	return *v.all, nil
 }
 
-// hold waits until a file of this size may be read, so that the calls of one user cannot
-// use all of the server's memory. A call holds one file at a time, and calls release after
-// each.
+// hold waits until a file of this size may be read, so that many calls together cannot use
+// all of the server's memory. Each call holds one file at a time, and releases it before the
+// next.
 func (v view) hold(ctx context.Context, size int64) (release func(), err error) {
 	n := min(max(size, 1), v.s.o.Limits.BytesAtOnce)
 	if err := v.s.bytes.Acquire(ctx, n); err != nil {

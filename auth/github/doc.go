@@ -1,5 +1,6 @@
 // Package github signs people in with GitHub or a GitHub Enterprise server, by its web
-// application flow with PKCE.
+// application flow with PKCE. [New] returns a [Provider]. [Provider.Begin] starts a sign-in, and
+// [Provider.Finish] returns the person.
 //
 // A [satchel/auth.ExternalIdentity] has the person's id, which GitHub never gives to
 // anybody else. Its address counts only if it is the primary one and GitHub has verified

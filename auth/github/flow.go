@@ -75,8 +75,8 @@ func (p *Provider) exchange(ctx context.Context, f WebFlow, code string) (token 
 	return token, nil
 }
 
-// revoke revokes the token after its use. Without a secret GitHub does not allow this, and
-// the token is only forgotten.
+// revoke revokes the token after its use. GitHub does not allow this without the client secret.
+// In that case, the server only discards the token.
 func (p *Provider) revoke(ctx context.Context, token string) {
 	if p.o.ClientSecret == "" {
 		return

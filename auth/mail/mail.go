@@ -112,8 +112,8 @@ func New(o Options) (*Mailer, error) {
 const maxReason = 1000
 
 // Send sends a text in UTF-8 to one address, which may be any input. The error is a fault:
-// Invalid for an invalid address or subject, TooLarge, Unavailable if the mail server did
-// not accept the mail, or Canceled. It does not say whether the server refused the
+// Invalid for an invalid address or subject, TooLarge, Unavailable if the mail server did not
+// accept the mail, or Canceled. Its public message does not say whether the server refused the
 // recipient, because strangers could then learn which addresses exist.
 func (m *Mailer) Send(ctx context.Context, to, subject, text string) error {
 	if _, err := checkAddress(to); err != nil {

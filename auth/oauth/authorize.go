@@ -13,9 +13,9 @@ import (
 	"satchel/internal/space"
 )
 
-// IssuerParameter names the issuer in an authorization request to a name of the server
-// other than Issuer. A client that adds the parameter gains nothing, because only the
-// server's own names are valid.
+// IssuerParameter names the issuer that the client expects in the answer. The pages add it when
+// they redirect an authorization request from another name of the server to Issuer. A client
+// that adds the parameter gains nothing, because only the server's own names are valid.
 const IssuerParameter = "issuer"
 
 const (
@@ -55,8 +55,8 @@ type RedirectError struct {
 	// Code is the error code of RFC 6749 section 4.1.2.1, for logs.
 	Code, Description string
 	// Known is Request.Known. If it is false, do not redirect automatically: no person has
-	// agreed to go to this client. The server would be an open redirector for everybody who
-	// registers a client (RFC 9700 section 4.11.2).
+	// agreed to go to this client. Otherwise, the server would be an open redirector for
+	// everybody who registers a client (RFC 9700 section 4.11.2).
 	Known bool
 }
 

@@ -19,7 +19,7 @@ const (
 	maxNameBytes         = 200
 )
 
-// clientMetadata holds the members of RFC 7591 section 2 that the server uses. It never
+// clientMetadata holds the members of RFC 7591 section 2 that the server uses. The server never
 // fetches a URL in them.
 type clientMetadata struct {
 	clientID, name, uri, authMethod string

@@ -5,6 +5,9 @@
 // documents. Codes, tokens and registered clients are in the [Store]. Other packages have the
 // pages on which a person signs in and consents.
 //
+// [New] returns a [Server]. [Server.Handler] serves the endpoints for clients. The consent page
+// calls [Server.Authorize], and then [Server.Approve] or [Server.Deny].
+//
 // The package never redirects anybody to an address that the client did not name
 // beforehand. An unknown client or redirect causes a [PageError]. Every redirect is checked
 // when it is registered, requested and used. All clients are public. What a client says about

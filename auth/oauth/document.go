@@ -49,8 +49,8 @@ func (s *Server) client(ctx context.Context, id, redirect string) (c auth.Client
 	return c, false, err
 }
 
-// checkDocumentID returns the host of a client ID, or the reason why the URL cannot be one
-// (client ID metadata document draft, section 3).
+// checkDocumentID returns the host of a client ID, or the reason why the URL cannot be a
+// client ID (client ID metadata document draft, section 3).
 func checkDocumentID(id string) (host string, err error) {
 	u, err := parseURL(id)
 	switch {
@@ -99,7 +99,7 @@ type documents struct {
 
 type document struct {
 	client auth.Client
-	failed bool // a failure, kept only until until
+	failed bool // the fetch failed; until is when to try again
 	until  time.Time
 }
 

@@ -144,8 +144,8 @@ func isLoopback(host string) bool {
 }
 
 // checkRedirect returns an error if a redirect URI is invalid. The error gives the client's
-// developer the reason. Valid are https, http to loopback, and a scheme of the client's own
-// (RFC 8252 section 7).
+// developer the reason. The valid schemes are https, http to loopback, and the client's own (RFC
+// 8252 section 7).
 func checkRedirect(s string) (parsedURL, error) {
 	if s == "" || len(s) > maxURL {
 		return parsedURL{}, errors.New("it must have 1 to " + strconv.Itoa(maxURL) + " characters")

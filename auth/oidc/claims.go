@@ -154,7 +154,7 @@ func (p *Provider) untrusted(err error) error {
 // outage reports whether a request failed because the issuer did not answer.
 func outage(err error) bool {
 	var o *outageError
-	var t interface{ Timeout() bool } // url.Error and net.Error have it
+	var t interface{ Timeout() bool } // url.Error and net.Error implement this
 	return errors.As(err, &o) || errors.As(err, &t) || errors.Is(err, errOversized) || errors.Is(err, context.Canceled)
 }
 

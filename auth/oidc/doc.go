@@ -1,6 +1,7 @@
-// Package oidc signs people in with an OpenID provider. It implements the authorization
-// code flow of OpenID Connect Core 1.0 section 3.1 with PKCE (RFC 7636) for the pages of
-// this server. Package access verifies the access tokens of clients.
+// Package oidc signs people in with an OpenID provider. It implements the authorization code
+// flow of OpenID Connect Core 1.0 section 3.1 with PKCE (RFC 7636) for the pages of this server.
+// [New] returns a [Provider]. [Provider.Begin] starts a sign-in, and [Provider.Finish] returns
+// the person. Package access verifies the access tokens of clients.
 //
 // The server can start while the issuer is down. Every answer of the issuer is limited in size
 // and time. A [satchel/auth.ExternalIdentity] comes only from a current ID token that the

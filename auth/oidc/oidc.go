@@ -17,7 +17,8 @@ import (
 // Options configures a Provider. Zero fields mean the defaults.
 type Options struct {
 	// Issuer is the identifier of the issuer: an https URL, or an http URL on this machine.
-	// Its exact bytes count (OpenID Connect Discovery 1.0 section 4.3).
+	// It must be exactly the identifier in the issuer's metadata (OpenID Connect Discovery
+	// 1.0 section 4.3).
 	Issuer string
 	// ClientID and ClientSecret come from the issuer. A public client has no secret.
 	ClientID, ClientSecret string

@@ -68,8 +68,8 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		done()
 		return nil, err
 	}
-	// The configuration and the keys are fetched without a credential. They exist or they
-	// do not. Other responses may be refusals with a reason.
+	// Only the configuration and the keys are fetched without a credential. Any status except
+	// 200 for these is an outage. Other responses may be refusals with a reason.
 	document := r.Method == http.MethodGet && r.Header.Get("Authorization") == ""
 	if resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests || document && resp.StatusCode != http.StatusOK {
 		resp.Body.Close()

@@ -3,6 +3,9 @@
 // pair. It uses the key pair only at this server's origin, and only after it has verified
 // the person.
 //
+// [New] returns a [Service]. Its methods BeginRegistration and FinishRegistration create a
+// passkey, and BeginSignIn and FinishSignIn check one.
+//
 // A passkey counts only under these conditions: the response answers this server's fresh
 // challenge of the same ceremony, at exactly this server's origin, and not in a frame of
 // another origin. The person is present and verified. The key that was registered for this

@@ -18,7 +18,7 @@ type AuditFilter struct {
 	Users []space.UserID
 	// Act is the beginning of the action, such as "grant." or "user.create".
 	Act string
-	// Via is how it was done, such as "web" or "command line".
+	// Via is how the action was done, such as "web" or "command line".
 	Via string
 	// Client is the name of a client or a key. It selects the entries about it and its grants.
 	Client string

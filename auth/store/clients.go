@@ -162,7 +162,7 @@ func (s *Store) CreateClient(ctx context.Context, by Actor, c auth.Client) error
 }
 
 // Client returns a client that registered itself or that an admin created. The error is a
-// fault.NotFound.
+// fault.NotFound if there is no such client.
 func (s *Store) Client(ctx context.Context, id string) (auth.Client, error) {
 	var r clientRow
 	err := s.db.Read(ctx).Where("id = ?", lookup(id)).Take(&r).Error

@@ -101,7 +101,8 @@ func inOrderOfScopes(scopes []space.Scope) []space.Scope {
 // callers stole the code (RFC 6749 section 4.1.2). If a request has a wrong client,
 // redirect URI, verifier or resource, the code stays valid for the right client.
 //
-// The error is a fault.Invalid of auth.ErrInvalidGrant or auth.ErrInvalidTarget.
+// If Redeem refuses the request, the error is a fault.Invalid that wraps auth.ErrInvalidGrant
+// or auth.ErrInvalidTarget.
 func (s *Store) Redeem(ctx context.Context, r auth.Redemption) (auth.Tokens, error) {
 	hash, ok := parseHash(auth.KindCode, r.Code)
 	if !ok {

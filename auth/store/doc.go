@@ -1,8 +1,9 @@
-// Package store stores accounts: users, their sessions, one-time links, passkeys and
-// identities at other issuers, invitations, spaces and their members, clients, grants (an
-// API key is a grant too) and their tokens, the GitHub App and the repositories that it
-// connects, and the audit log of all changes. It is the auth.Verifier of its API keys, and
-// also checks sessions and access tokens.
+// Package store stores accounts: users, their sessions, one-time links, passkeys and identities
+// at other issuers, invitations, spaces and their members, clients, grants (an API key is a
+// grant too) and their tokens, the GitHub App and the repositories that it connects, and the
+// audit log of all changes. [New] returns a [Store] on a database to which [Migrations] were
+// applied. The Store is the auth.Verifier of its API keys, and also checks sessions and access
+// tokens.
 //
 // A change of rights affects every later request, in every process on the same database.
 // Such changes are the removal or suspension of a user, the end of a membership, a lower

@@ -22,11 +22,11 @@ import (
 // detected (RFC 9700 section 4.14.2). The refresh tokens of a grant are its family. Each
 // has a generation, counted from 1.
 //
-// The tokens of a generation are HMAC-SHA256 of their kind, the grant and the generation.
-// The key of the HMAC is derived from the server's key and a salt. So the server can return
-// the same pair again to a client that asks twice, although the database has only hashes. A
-// crash between the commit and the answer loses nothing. Each generation uses the newest
-// salt. There is a new salt every 30 days.
+// The tokens of a generation are HMAC-SHA256 of their kind, the grant, the generation and, for
+// an access token, the scopes. The key of the HMAC is derived from the server's key and a salt.
+// So the server can return the same pair again to a client that asks twice, although the
+// database has only hashes. A crash between the commit and the answer loses nothing. Each
+// generation uses the newest salt. There is a new salt every 30 days.
 
 const (
 	saltLifetime = 30 * day

@@ -40,12 +40,12 @@ func (r githubLinkRow) link() auth.RepositoryLink {
 	}
 }
 
-// LinkRepository connects a repository to a space, in place of the former one, and sets the
-// times of creation and state. The error is a fault.NotFound if there is no such space or
-// user. It is a fault.Forbidden if the user does not own the space: otherwise the space
-// could be pushed to a repository that its owner cannot read. It is a fault.Conflict if
-// another space has the repository; only the owner of that space sees its name. A
-// connection that no longer works is replaced.
+// LinkRepository connects a repository to a space, and sets the times of creation and state. It
+// replaces the space's former repository. The error is a fault.NotFound if there is no such
+// space or user. It is a fault.Forbidden if the user does not own the space: otherwise the space
+// could be pushed to a repository that its owner cannot read. It is a fault.Conflict if another
+// space has the repository; only the owner of that space sees its name. A connection that no
+// longer works is replaced.
 func (s *Store) LinkRepository(ctx context.Context, by space.UserID, via string, l auth.RepositoryLink) error {
 	now := database.Millis(s.now())
 	row := githubLinkRow{

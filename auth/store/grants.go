@@ -130,8 +130,8 @@ func (s *Store) endGrant(tx *gorm.DB, by Actor, g grantRow) (bool, error) {
 	return true, s.record(tx, by, action, g.ID, detail)
 }
 
-// revokeGrants revokes grants, and returns how many were valid until now. It keeps the rows
-// of their tokens, so that the error can say why a token no longer works.
+// revokeGrants revokes grants, and returns how many of them were not revoked before. It keeps
+// the rows of their tokens, so that the error can say why a token no longer works.
 func (s *Store) revokeGrants(tx *gorm.DB, where string, args ...any) (int64, error) {
 	set := "UPDATE auth_grants SET revoked = ? WHERE revoked = 0 AND " + where
 	if s.db.Kind() == database.Postgres {

@@ -51,7 +51,7 @@ func (i Identity) row(user string, now int64) identityRow {
 }
 
 // UserByIdentity returns the user who signs in as the subject of the issuer. The user may
-// be suspended. The error is a fault.NotFound.
+// be suspended. The error is a fault.NotFound if there is no such user.
 func (s *Store) UserByIdentity(ctx context.Context, issuer, subject string) (User, error) {
 	var u userRow
 	err := s.db.Read(ctx).Where("removed = 0 AND id = (SELECT user_id FROM auth_identities WHERE issuer = ? AND subject = ?)", lookup(issuer), lookup(subject)).Take(&u).Error

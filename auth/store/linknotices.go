@@ -88,7 +88,7 @@ func noticeOfUse(tx *gorm.DB, row linkRow, now int64) error {
 	return wrap("note the use of a link", err)
 }
 
-// endLinksOf permanently ends the unused links whose creator is no longer an admin, and
+// endLinksOf permanently ends the unused links of a creator who is no longer an admin, and
 // marks their notices as ended.
 func (s *Store) endLinksOf(tx *gorm.DB, maker string) error {
 	now := s.now().UnixMilli()

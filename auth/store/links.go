@@ -15,8 +15,8 @@ import (
 )
 
 // maxMailed is the maximum number of open mailed links of one user. Anybody who knows an
-// address can request mails to it. These must not flood the person, or end the link that
-// the person waits for.
+// address can request mails to it. The mails must not flood the person, or end the link
+// that the person waits for.
 const maxMailed = 5
 
 type linkRow struct {
@@ -97,7 +97,7 @@ func (s *Store) EndLink(ctx context.Context, link auth.Secret) error {
 }
 
 // roomForLink ends the older links of method "link". For a mailed link, it returns an error
-// if too many are open.
+// if too many of the last 15 minutes are open.
 func roomForLink(tx *gorm.DB, row linkRow, now time.Time) error {
 	if row.Method == "link" {
 		err := tx.Exec("DELETE FROM auth_links WHERE user_id = ? AND method = ? AND used = 0", row.UserID, row.Method).Error

@@ -63,7 +63,7 @@ func (s *Store) FindSpace(ctx context.Context, user space.UserID, ref string) (M
 	return m, err
 }
 
-// chooseSpace chooses among all spaces of the user with the name; see FindSpace.
+// chooseSpace chooses from all by the rules of FindSpace. Its errors name the person as user.
 func chooseSpace(all []Membership, user, ref string) (Membership, error) {
 	if ref == "" && len(all) > 0 && (len(all) == 1 || all[0].Role == space.Owner) {
 		return all[0], nil
@@ -122,7 +122,7 @@ func listed(all []Membership) string {
 }
 
 // GiveSpace makes another user the owner of a space. The former owner becomes an editor,
-// unless they were removed. Both take effect on the next request. The former owner's
+// unless they were removed. Both changes take effect on the next request. The former owner's
 // clients keep their access. The error is a fault.NotFound for an unknown user or space, a
 // fault.Invalid if the user owns the space already, and a fault.Conflict if the new owner
 // has a space of that name. The caller has verified that the actor is an admin.
@@ -149,7 +149,7 @@ func (s *Store) GiveOwnSpace(ctx context.Context, by Actor, owner space.UserID, 
 	})
 }
 
-// give transfers a space as GiveSpace does, if the function may returns no error.
+// give transfers a space as GiveSpace does. It calls may first, which can refuse the transfer.
 func (s *Store) give(ctx context.Context, by Actor, id space.SpaceID, to space.UserID, may func(*gorm.DB, spaceRow) error) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		// Two transfers, or a transfer and a removal, must lock the same row.

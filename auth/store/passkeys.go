@@ -103,7 +103,7 @@ func (s *Store) HasPasskeys(ctx context.Context) (bool, error) {
 }
 
 // PasskeyByID returns the passkey with the credential id, and its user. The user may be
-// suspended. The error is a fault.NotFound.
+// suspended. The error is a fault.NotFound if there is no such passkey.
 func (s *Store) PasskeyByID(ctx context.Context, id []byte) (User, Passkey, error) {
 	var r passkeyRow
 	if err := s.db.Read(ctx).Where("id = ?", id).Take(&r).Error; err != nil {
@@ -116,8 +116,8 @@ func (s *Store) PasskeyByID(ctx context.Context, id []byte) (User, Passkey, erro
 	return u, r.passkey(), nil
 }
 
-// UsePasskey records a sign-in with a passkey. It also stores the credential, which
-// contains a number of uses. The error is a fault.NotFound.
+// UsePasskey records a sign-in with a passkey. It also stores the credential, because its
+// counter of uses has changed. The error is a fault.NotFound if there is no such passkey.
 func (s *Store) UsePasskey(ctx context.Context, id, credential []byte) error {
 	if len(credential) == 0 || len(credential) > maxCredentialBytes {
 		return fault.New(fault.Invalid, "The passkey is malformed.")

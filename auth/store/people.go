@@ -102,7 +102,7 @@ func (s *Store) SuspendUnlisted(ctx context.Context, by Actor, listed func(entry
 }
 
 // Readmit replaces the reason that admits a user, such as an entry of the allow list, and
-// restores the user. The error is a fault.NotFound.
+// restores the user. The error is a fault.NotFound if there is no such user.
 func (s *Store) Readmit(ctx context.Context, by Actor, user space.UserID, admitted string) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		if err := s.lockUsers(tx); err != nil {

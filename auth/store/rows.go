@@ -85,8 +85,8 @@ func (r grantRow) grant() space.Grant {
 	}
 }
 
-// usedSince returns a time of last use. The stored time of use is less exact than the time
-// of creation. If it is the earlier one, usedSince returns the time of creation.
+// usedSince returns the time of last use, or the time of creation if that is later. The stored
+// time of use may be rounded down to before the creation.
 func usedSince(created, used int64) time.Time {
 	if used == 0 {
 		return time.Time{}

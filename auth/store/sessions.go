@@ -16,8 +16,8 @@ import (
 	"satchel/internal/space"
 )
 
-// maxSessions is the maximum number of sessions of one user. A new one ends the one with the
-// oldest visit.
+// maxSessions is the maximum number of sessions of one user. A new session ends the one with
+// the oldest visit.
 const maxSessions = 100
 
 // Session is a browser in which a user signed in.

@@ -187,7 +187,7 @@ func (s *Store) AddMember(ctx context.Context, by Actor, id space.SpaceID, user 
 }
 
 // RemoveMember ends a membership, and revokes the user's grants for the space. The error is
-// a fault.NotFound, and a fault.Invalid for the owner.
+// a fault.NotFound for an unknown user, space or member, and a fault.Invalid for the owner.
 func (s *Store) RemoveMember(ctx context.Context, by Actor, id space.SpaceID, user space.UserID) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		// Lock the user's row as CreateKey does, so that no key is created in between.

@@ -52,7 +52,7 @@ func (s *Store) Sweep(ctx context.Context) error {
 			return err
 		}
 	}
-	// Write the pending visits first, because they count.
+	// Write the pending visits first, so that no recently visited session is deleted.
 	if err := s.Flush(ctx); err != nil {
 		return err
 	}

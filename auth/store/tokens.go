@@ -27,8 +27,8 @@ func errUnknownRefresh() error {
 // revokes the grant. If the client or the resource is wrong, or the scopes exceed the
 // grant, Refresh fails and changes nothing.
 //
-// The error is a fault.Invalid of auth.ErrInvalidGrant, auth.ErrInvalidTarget or
-// auth.ErrInvalidScope.
+// If Refresh refuses the request, the error is a fault.Invalid that wraps auth.ErrInvalidGrant,
+// auth.ErrInvalidTarget or auth.ErrInvalidScope.
 func (s *Store) Refresh(ctx context.Context, r auth.RefreshRequest) (auth.Tokens, error) {
 	p, ok := parseRefresh(r.Refresh)
 	if !ok {
@@ -189,8 +189,8 @@ func (s *Store) repeat(tx *gorm.DB, g grantRow, f familyRow, scopes []space.Scop
 	return s.rotate(tx, g, f, f.Generation+1, scopes, role)
 }
 
-// rotate starts the generation after the given one. The given one is the family's, unless
-// the database was restored to an older state.
+// rotate starts the given generation. It is the family's next one, unless the database was
+// restored to an older state.
 func (s *Store) rotate(tx *gorm.DB, g grantRow, f familyRow, generation int64, scopes []space.Scope, role space.Role) (auth.Tokens, error) {
 	now := s.now()
 	k, err := s.newestKey(tx, now)

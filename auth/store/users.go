@@ -20,7 +20,8 @@ type NewUser struct {
 	Display string
 	Email   string
 	Admin   bool
-	// Issuer and Subject are their identity. Both are empty for LocalIssuer. See Identity.
+	// Issuer and Subject are the user's identity. Both are empty for LocalIssuer. If Identity is
+	// set, it replaces them.
 	Issuer, Subject string
 	Identity        *Identity
 	// Admitted is the reason that admits the user; see User.Admitted. Empty means

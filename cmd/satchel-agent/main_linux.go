@@ -1,5 +1,5 @@
-// Command satchel-agent is process 1 inside every sandbox. The server has it
-// embedded and speaks to it over its standard streams.
+// Command satchel-agent is process 1 inside every sandbox. The server embeds the program, and
+// communicates with it over its standard streams.
 package main
 
 import (

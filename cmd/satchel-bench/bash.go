@@ -15,8 +15,8 @@ import (
 	"satchel/internal/procmem"
 )
 
-// pause is the time between two calls, in which a model would read an answer, and in which the
-// sandbox starts its next shell.
+// pause is the time between two calls. Meanwhile, a model would read the answer, and the sandbox
+// starts its next shell.
 const pause = 50 * time.Millisecond
 
 // benchBashWarm runs `true` in sandboxes that are up, for five users in turn.
@@ -46,18 +46,19 @@ func benchBashWarm(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// benchBashCold is a first command in a space of 1,000 files, in a sandbox that is
-// booted already.
+// benchBashCold measures a first command in a space of 1,000 files, in a sandbox that has
+// already booted.
 func benchBashCold(ctx context.Context, b *bench) error {
 	return benchColdOf(ctx, b, "bash_cold_p50", 1000, 40)
 }
 
-// benchBashColdUnspared is the same where a sandbox has to boot first.
+// benchBashColdUnspared measures the same if a sandbox must boot first.
 func benchBashColdUnspared(ctx context.Context, b *bench) error {
 	return benchColdOf(ctx, b, "bash_cold_unspared_p50", 1000, 40, noSpare)
 }
 
-// benchBashColdLarge is a first command in a space of 10,000 files.
+// benchBashColdLarge measures a first command in a space of 10,000 files. A sandbox must boot
+// first.
 func benchBashColdLarge(ctx context.Context, b *bench) error {
 	return benchColdOf(ctx, b, "bash_cold_10k", b.size(10_000), 10, noSpare)
 }
@@ -113,7 +114,7 @@ const sleepsSoon = "SATCHEL_SANDBOX_IDLE_STOP=200ms"
 // noSpare is the environment of a server that keeps no booted sandbox.
 const noSpare = "SATCHEL_SANDBOX_SPARE=0"
 
-// waitSpare waits until a sandbox is booted that is nobody's, while nobody has one.
+// waitSpare waits until the spare sandbox is up. No user may have a sandbox meanwhile.
 func (s *server) waitSpare(ctx context.Context) error {
 	for !slices.ContainsFunc(procmem.Descendants(s.cmd.Process.Pid), func(pid int) bool {
 		args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
@@ -125,7 +126,7 @@ func (s *server) waitSpare(ctx context.Context) error {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-	time.Sleep(time.Second) // its boot
+	time.Sleep(time.Second) // until it has booted
 	return nil
 }
 

@@ -36,7 +36,7 @@ func connect(ctx context.Context, url, token string) (*client, error) {
 	return &client{c}, nil
 }
 
-// call calls a tool and returns its text; a tool's own error is one.
+// call calls a tool and returns its text. If the tool reports an error, call returns it too.
 func (c *client) call(ctx context.Context, tool string, args map[string]any) (string, error) {
 	var r mcpgo.CallToolRequest
 	r.Params.Name = tool
@@ -57,7 +57,7 @@ func (c *client) call(ctx context.Context, tool string, args map[string]any) (st
 	return text, nil
 }
 
-// bash runs a command and wants it to end well.
+// bash runs a command, and returns an error if the tool reports one.
 func (c *client) bash(ctx context.Context, command string) error {
 	_, err := c.call(ctx, "bash", map[string]any{"command": command})
 	return err
@@ -71,8 +71,8 @@ func closeAll(clients []*client) {
 
 func (c *client) close() { _ = c.c.Close() }
 
-// serveEcho is the least that an mcp-go server can do: a tool that answers a
-// text of a given size. It prints its address and serves until it is killed.
+// serveEcho runs the simplest mcp-go server: its only tool returns the text that it is given. It
+// prints its address and serves until it is killed.
 func serveEcho() error {
 	s := mcpgoserver.NewMCPServer("echo", "1")
 	s.AddTool(mcpgo.NewTool("read", mcpgo.WithString("text")), func(_ context.Context, r mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {

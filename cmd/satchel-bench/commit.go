@@ -36,7 +36,7 @@ func benchCommit(ctx context.Context, b *bench) error {
 	for _, slow := range []time.Duration{0, 2 * time.Millisecond} {
 		store, err := gitstore.Open(gitstore.Options{Dir: filepath.Join(b.dir, "commit-store", slow.String()), Sync: func(f *os.File) error {
 			fsyncs++
-			time.Sleep(slow) // stands for a disk whose fsync costs something
+			time.Sleep(slow) // simulates a disk with a slow fsync
 			return f.Sync()
 		}})
 		if err != nil {
@@ -47,7 +47,7 @@ func benchCommit(ctx context.Context, b *bench) error {
 		if _, err := store.Create(ctx, id, corpusChanges(files, 2000), space.Meta{Author: author}); err != nil {
 			return err
 		}
-		w := newWords(2) // else the first pages are those that are there
+		w := newWords(2) // another seed, so that the pages change
 		fsyncs = 0
 		var ours, theirs times
 		n := b.runs(100)

@@ -31,7 +31,7 @@ func (b *bench) steps(ctx context.Context, all ...step) error {
 	return nil
 }
 
-// core measures the main job.
+// core measures the main operations of a server.
 func core(ctx context.Context, b *bench) error {
 	return b.steps(ctx,
 		step{"idle memory", idleMemory},

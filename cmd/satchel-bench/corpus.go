@@ -13,8 +13,8 @@ import (
 	"satchel/internal/space"
 )
 
-// words is a vocabulary with the skew of a language: word i is about 1/(i+1) as
-// frequent as the first.
+// words is a vocabulary with the skew of a language: the frequency of word i is proportional to
+// (i+4)^-1.15.
 type words struct {
 	r    *rand.Rand
 	zipf *rand.Zipf
@@ -56,7 +56,7 @@ func (w *words) page(i, size int) string {
 	return b.String()
 }
 
-// pagePath is where a corpus has its page i.
+// pagePath returns the path of page i in a corpus.
 func pagePath(i int) string { return fmt.Sprintf("knowledge/s%02d/page-%05d.md", i%50, i) }
 
 // makeCorpus writes n pages of about size bytes under dir.

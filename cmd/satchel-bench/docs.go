@@ -12,7 +12,7 @@ import (
 	"satchel/tools/index/evaluate/conversations"
 )
 
-// docsQueries writes what `satchel eval` measures search with on documentation:
+// docsQueries writes the collection with which `satchel eval` measures search on documentation:
 // pages without their descriptions, and the queries that they answer.
 func docsQueries(out string, trees []string) error {
 	pages, err := readTrees(trees)
@@ -44,7 +44,7 @@ func talkQueries(out string, trees []string) error {
 }
 
 // readTrees reads the pages of trees, written as NAME=TREE or NAME=TREE:UNDER. A tree
-// is a directory or a .tar.gz archive, and its pages are those below a directory in it.
+// is a directory or a .tar.gz archive. UNDER is the directory in it that contains the pages.
 func readTrees(trees []string) (map[string][]byte, error) {
 	pages := map[string][]byte{}
 	for _, tree := range trees {

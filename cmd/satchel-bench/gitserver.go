@@ -67,8 +67,8 @@ func serveGit(root string) (*gitServer, error) {
 	return s, nil
 }
 
-// spool takes a request's body in before the backend runs: CGI wants to know its
-// size, which git tells only of small ones.
+// spool reads a request's body into a file before the backend runs. CGI needs the size of the
+// body, and git sends the size only for small bodies.
 func (s *gitServer) spool(r *http.Request) error {
 	f, err := os.CreateTemp(s.root, "body-")
 	if err != nil {
@@ -89,12 +89,12 @@ func (s *gitServer) close()                 { _ = s.http.Close() }
 func (s *gitServer) dir(name string) string { return filepath.Join(s.root, name+".git") }
 func (s *gitServer) url(name string) string { return "http://" + s.addr + "/" + name + ".git" }
 
-// create makes an empty repository that takes pushes.
+// create makes an empty repository that accepts pushes.
 func (s *gitServer) create(ctx context.Context, name string) error {
 	return runGit(ctx, s.root, "init", "-q", "--bare", "-b", "main", s.dir(name))
 }
 
-// runGit runs git as a person would who configured nothing.
+// runGit runs git without the configuration of the user and the system.
 func runGit(ctx context.Context, dir string, args ...string) error {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = dir

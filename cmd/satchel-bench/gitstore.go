@@ -14,7 +14,7 @@ import (
 	"satchel/internal/space"
 )
 
-// gitstoreSuite measures commits, and a clone from a git server on loopback, beside git.
+// gitstoreSuite compares commits, and a clone from a git server on loopback, with git.
 func gitstoreSuite(ctx context.Context, b *bench) error {
 	return b.steps(ctx,
 		step{"commit", benchCommit},
@@ -24,7 +24,7 @@ func gitstoreSuite(ctx context.Context, b *bench) error {
 
 var author = space.Person{Name: "Ada", Email: "ada@example.com"}
 
-// remoteSpace is a store with one space, and how it reaches a remote.
+// remoteSpace is a store with one space, and the client and address for its remote.
 type remoteSpace struct {
 	store  *gitstore.Store
 	client *transport.Client
@@ -47,7 +47,7 @@ func openRemoteSpace(ctx context.Context, dir, url string, first space.ChangeSet
 
 func (s *remoteSpace) close() error { return errors.Join(s.store.Close(), s.client.Close()) }
 
-// clone brings a new space to what the remote has.
+// clone fetches the remote's branch main into a new space.
 func (s *remoteSpace) clone(ctx context.Context) error {
 	got, err := s.store.Fetch(ctx, s.id, s.remote, "main", nil)
 	if err != nil {
@@ -57,9 +57,9 @@ func (s *remoteSpace) clone(ctx context.Context) error {
 	return err
 }
 
-// benchClone makes a space of a remote's 10,000 files, beside git clone from the same
-// server. A clone has received the objects, checked them as fsck does, and made them and
-// the head durable.
+// benchClone clones a remote with 10,000 files into a space, and compares this with git clone
+// from the same server. A clone has received the objects, checked them as fsck does, and made
+// them and the head durable.
 func benchClone(ctx context.Context, b *bench) error {
 	files := b.size(10_000)
 	work, err := b.corpusRepository(ctx, "clone-work", files, 2000)

@@ -12,8 +12,7 @@ import (
 	"satchel/tools/index"
 )
 
-// benchIndex indexes a space of 50 MB and then one page of it after the other as
-// they change.
+// benchIndex indexes a space of 50 MB, and then changes and indexes single pages.
 func benchIndex(ctx context.Context, b *bench) (err error) {
 	pages := b.size(searchPages)
 	store, err := gitstore.Open(gitstore.Options{Dir: filepath.Join(b.dir, "index-store")})
@@ -46,7 +45,7 @@ func benchIndex(ctx context.Context, b *bench) (err error) {
 	return nil
 }
 
-// indexOne measures how long after a commit its one page is in the index.
+// indexOne measures the update of the index after a commit of one page.
 func (b *bench) indexOne(ctx context.Context, store *gitstore.Store, x *index.Index, id space.SpaceID) (times, error) {
 	var took times
 	w := newWords(2)

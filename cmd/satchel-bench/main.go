@@ -1,13 +1,12 @@
 //go:build linux
 
-// Command satchel-bench measures the real satchel binary, each figure beside
-// the alternative that a user would pick, taken in the same run. It prints one
-// JSON object per figure:
+// Command satchel-bench measures the real satchel binary. In the same run, it measures the
+// alternative that a user would choose. It prints one JSON object per figure:
 //
 //	{"name","value","unit","against","other","ratio"}
 //
-// value and other are medians in unit (ms, or MB of 10^6 bytes); ratio is other
-// divided by value, so above 1 is faster than the alternative.
+// value and other are in unit, such as ms, or MB of 10^6 bytes. They are medians, unless the name
+// says otherwise. ratio is other divided by value: above 1 is faster than the alternative.
 package main
 
 import (
@@ -22,7 +21,7 @@ import (
 	"syscall"
 )
 
-// First arguments with which the program is something else than the bench.
+// First arguments that make the program do something other than measure.
 const (
 	echoCommand = "echo-server"  // the alternative to a read
 	docsCommand = "docs-queries" // generates queries of documentation: OUT NAME=TREE[:UNDER]...
@@ -54,7 +53,7 @@ func main() {
 	}
 }
 
-// suites are what can be measured.
+// suites holds the suites by name.
 var suites = map[string]func(context.Context, *bench) error{
 	"core": core, "gitstore": gitstoreSuite, "sandbox": sandboxSuite, "pages": pagesSuite, "search": searchSuite, "sync": syncSuite,
 }
@@ -101,7 +100,7 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// splitArgs lets suites and flags come in any order, as just passes them.
+// splitArgs separates suites from flags. The justfile passes them in any order.
 func splitArgs(args []string) (names, flags []string) {
 	for _, a := range args {
 		if strings.HasPrefix(a, "-") {
@@ -113,7 +112,7 @@ func splitArgs(args []string) (names, flags []string) {
 	return names, flags
 }
 
-// bench is what every measurement shares.
+// bench holds the settings that all measurements share.
 type bench struct {
 	binary string // satchel
 	self   string // this program
@@ -174,7 +173,7 @@ func (b *bench) print(f figure) {
 	}
 }
 
-// round keeps four significant decimals, which is more than the noise allows.
+// round rounds to four decimal places, which is more exact than the measurements.
 func round(v float64) float64 {
 	return float64(int64(v*10000+0.5)) / 10000
 }

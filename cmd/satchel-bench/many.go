@@ -14,8 +14,8 @@ import (
 	"satchel/sandbox/gvisor/rundir"
 )
 
-// benchMany has one sandbox alive for each of 200 users, then asks each of them again.
-// It fails if a file or a process of one is left when the server has ended.
+// benchMany keeps a sandbox alive for each of 200 users, and then measures a call of each user.
+// It fails if anything of a sandbox is left after the server has ended.
 func benchMany(ctx context.Context, b *bench) error {
 	n := b.runs(200)
 	s, err := b.serve(ctx, "many", noSpare, fmt.Sprintf("SATCHEL_SANDBOX_MAX=%d", n), "SATCHEL_SANDBOX_TOTAL_MEMORY=64GiB")

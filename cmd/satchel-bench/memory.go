@@ -14,12 +14,12 @@ import (
 	"satchel/internal/procmem"
 )
 
-// rest is how long a server or a sandbox has nothing to do before its memory
-// is taken: it has looked around by then whether sandboxes can start.
+// rest is how long a server is idle before its memory is measured. By then, the server has
+// checked whether sandboxes can start.
 const rest = 3 * time.Second
 
-// idleMemory measures a server that has served nothing yet, with the child that
-// owns its sandboxes, and a sandbox that has run one command.
+// idleMemory measures the memory of a server that has served nothing yet, with the child that
+// owns its sandboxes, and of a sandbox that has run one command.
 func idleMemory(ctx context.Context, b *bench) error {
 	s, err := b.serve(ctx, "idle", noSpare)
 	if err != nil {
@@ -41,8 +41,8 @@ func idleMemory(ctx context.Context, b *bench) error {
 			return err
 		}
 	}
-	// A sandbox gives memory back when it has been idle for a while: measured
-	// is the least of ten seconds.
+	// A sandbox returns memory after it has been idle for a while, so take the minimum of ten
+	// seconds.
 	least := math.Inf(1)
 	for range 20 {
 		time.Sleep(500 * time.Millisecond)
@@ -53,8 +53,8 @@ func idleMemory(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// sandboxMemory sums the memory of all processes of all sandboxes, in MB. The
-// server's own child, which owns them, is there with and without any.
+// sandboxMemory sums the memory of all processes of all sandboxes, in MB. It omits the server's
+// child that owns the sandboxes, because that runs even if there are none.
 func sandboxMemory(server int) float64 {
 	below := slices.DeleteFunc(procmem.Descendants(server), func(pid int) bool {
 		args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))

@@ -73,7 +73,7 @@ var (
 	loaded    = regexp.MustCompile(`(?:<script[^>]* src|<link[^>]* rel="stylesheet"[^>]* href|<link[^>]* href)="(/[^"]*)"`)
 )
 
-// browser is a signed-in person, without scripts.
+// browser is the browser of a signed-in person. It runs no scripts.
 type browser struct {
 	base string
 	http *http.Client

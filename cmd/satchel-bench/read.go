@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// benchRead reads one file, beside an mcp-go server that answers a text of the
+// benchRead reads one file, and compares this with an mcp-go server that returns a text of the
 // same size.
 func benchRead(ctx context.Context, b *bench) error {
 	s, c, err := b.serveOne(ctx, "read")

@@ -4,7 +4,7 @@ package main
 
 import "context"
 
-// sandboxSuite measures commands, through the server as its users do.
+// sandboxSuite measures commands that clients run through the server.
 func sandboxSuite(ctx context.Context, b *bench) error {
 	return b.steps(ctx,
 		step{"idle memory", idleMemory},

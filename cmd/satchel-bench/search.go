@@ -31,7 +31,7 @@ func searchSuite(ctx context.Context, b *bench) error {
 	)
 }
 
-// queryWords is how many words queries have, in equal parts.
+// queryWords holds the numbers of words in a query. All are equally frequent.
 var queryWords = []int{1, 3, 10}
 
 // queries returns n queries in the words of the corpus, always the same.
@@ -48,7 +48,7 @@ func queries(n int) []string {
 	return all
 }
 
-// benchSearch searches 10,000 pages over MCP, beside ripgrep over the same
+// benchSearch searches 10,000 pages over MCP, and compares this with ripgrep over the same
 // tree.
 func benchSearch(ctx context.Context, b *bench) error {
 	s, c, err := b.serveOne(ctx, "search")
@@ -147,8 +147,8 @@ func benchCurve(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// curve prints how long searches of pages take, and returns in how many
-// milliseconds the pages are indexed.
+// curve prints how long searches of pages take. It returns how long indexing the pages took, in
+// milliseconds.
 func (b *bench) curve(ctx context.Context, name string, docs []evaluate.Document) (indexed float64, err error) {
 	began := time.Now()
 	built, err := evaluate.Build(ctx, index.Options{}, docs, nil)

@@ -25,8 +25,8 @@ func syncSuite(ctx context.Context, b *bench) error {
 	)
 }
 
-// syncRepository serves a repository of documentation: nuxt's from LARGE_TESTDATA, or
-// as many generated pages.
+// syncRepository serves a repository of documentation: nuxt's from LARGE_TESTDATA, or 300
+// generated pages.
 func (b *bench) syncRepository(ctx context.Context) (*gitServer, error) {
 	work := filepath.Join(b.dir, "upstream-work")
 	if err := os.MkdirAll(work, 0o700); err != nil {
@@ -43,8 +43,8 @@ func (b *bench) syncRepository(ctx context.Context) (*gitServer, error) {
 	return b.serveWork(ctx, work)
 }
 
-// serveWork serves a directory as the repository docs. The server can leave contents out, as
-// the large hosts can.
+// serveWork serves a directory as the repository docs. The server supports partial clones,
+// like the large hosts.
 func (b *bench) serveWork(ctx context.Context, work string) (*gitServer, error) {
 	if err := commitAll(ctx, work, true); err != nil {
 		return nil, err
@@ -164,7 +164,7 @@ func benchSyncPart(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// benchSyncMany measures how much memory 25 syncs at once take beside an idle server.
+// benchSyncMany measures how much more memory a server needs for 25 syncs at once than when idle.
 func benchSyncMany(ctx context.Context, b *bench) error {
 	g, err := b.syncRepository(ctx)
 	if err != nil {

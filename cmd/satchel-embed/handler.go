@@ -7,7 +7,7 @@ import (
 	"net/http"
 )
 
-// embedder is what the handler serves.
+// embedder computes the vectors that the handler returns.
 type embedder interface {
 	embed(ctx context.Context, texts []string) ([][]float32, error)
 }

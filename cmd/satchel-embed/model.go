@@ -10,8 +10,8 @@ import (
 	"github.com/knights-analytics/hugot/pipelines"
 )
 
-// model makes vectors of texts, a few at a time and one batch after another:
-// more at once would only be slower.
+// model computes the vectors of texts in small batches, one after another. Larger or concurrent
+// batches would only be slower.
 type model struct {
 	session *hugot.Session
 	batch   int
@@ -37,8 +37,8 @@ func load(dir, onnx string, batch int) (_ *model, err error) {
 
 func (m *model) close() { _ = m.session.Destroy() }
 
-// embed returns a vector for each text. Others get their turn between batches, so
-// that a query does not wait for a thousand passages.
+// embed returns a vector for each text. Other calls get their turn between batches, so that a
+// query does not wait for a thousand passages.
 func (m *model) embed(ctx context.Context, texts []string) ([][]float32, error) {
 	var all [][]float32
 	for len(texts) > 0 {

@@ -1,6 +1,5 @@
-// Command satchel-sandbox is the program that sandboxes are made of outside:
-// gVisor's sentry and gofer, and the process that owns them. The server has it
-// embedded and starts it.
+// Command satchel-sandbox runs the processes of sandboxes on the host: gVisor's sentry and
+// gofer, and the process that owns them. The server embeds the program and starts it.
 package main
 
 import (

@@ -27,10 +27,10 @@ func main() { os.Exit(run()) }
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// Whoever interrupts a second time does not want to wait for an orderly end.
+	// After the first signal, restore the default handling: a second one ends the process at once.
 	context.AfterFunc(ctx, stop)
-	// A reader of standard output or error that has gone is an error like any
-	// other; the signal would end a server in the middle of its work.
+	// With this handler, writing to a closed standard output or error returns an error. Without
+	// it, SIGPIPE would end a server in the middle of its work.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 
 	exe, err := os.Executable()

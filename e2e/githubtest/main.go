@@ -1,6 +1,6 @@
 // Command githubtest runs the stand-in for GitHub for end-to-end tests. It prints
-// its origin on a line, and ends with its standard input, so that it never
-// outlives who started it.
+// its origin on a line. It ends when its standard input ends, so that it never
+// outlives its parent process.
 package main
 
 import (

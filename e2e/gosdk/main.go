@@ -1,7 +1,7 @@
-// Command gosdk is an MCP client made of the Go SDK, for the end-to-end tests:
-// it connects to a server that wants OAuth, calls a tool again and again, and
-// tells on standard output, one JSON object a line, where the person is to go
-// and what came of it.
+// Command gosdk is an MCP client for the end-to-end tests, built with the Go SDK.
+// It connects to a server that requires OAuth, and calls a tool until the access
+// token has been refreshed. It prints one JSON object a line: first the URL that
+// the person must open, then the results.
 //
 //	gosdk -url http://localhost:8080/mcp -as document|registered|preset [-client ID]
 package main

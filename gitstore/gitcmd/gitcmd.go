@@ -1,4 +1,4 @@
-// Package gitcmd runs the git program. It is the only package that does.
+// Package gitcmd runs the git program: call [Runner.Run]. The server runs git only through it.
 //
 // Each run starts with an empty environment: no system, global or user configuration, no
 // prompts, no hooks, no helpers, and only the protocols that the run names. Objects that
@@ -37,7 +37,7 @@ type Cmd struct {
 	GitDir string   // --git-dir; empty for commands that need none
 	Config []string // "key=value", in addition to what every run is given
 	Args   []string // the command and its arguments; never a secret: every user of the machine can read them
-	Env    []string // in addition; the one place for a secret
+	Env    []string // additional variables; the only place for a secret
 	// Protocols is GIT_ALLOW_PROTOCOL, such as "https"; empty allows none.
 	Protocols string
 	Stdin     io.Reader

@@ -9,8 +9,8 @@ import (
 
 // limit makes a command bound its memory before it executes the program, so that all its
 // children inherit the limit. Limiting a running process could miss a child that it is just
-// starting. limit also disables core files, which would hold the credential. A lower limit
-// stays.
+// starting. limit also disables core files, which could contain the credential. A lower
+// limit stays.
 func limit(cmd *exec.Cmd, memory int64) error {
 	if cmd.Err != nil {
 		return nil // the program does not exist, which Start reports

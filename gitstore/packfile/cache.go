@@ -10,6 +10,7 @@ import (
 // Cache keeps decoded objects of all spaces and evicts the least recently used. Keys include
 // the repository, so an object is only visible through a space that contains it.
 type Cache struct {
+	// Mu guards size and Items.
 	Mu    sync.Mutex
 	max   int64
 	size  int64

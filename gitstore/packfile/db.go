@@ -26,6 +26,7 @@ type DB struct {
 	// Lender, if set before use, has more objects, which are looked up there first.
 	Lender *DB
 
+	// Mu guards the fields up to bytes. Small has the objects of the packs with few objects.
 	Mu    sync.RWMutex
 	Packs map[string]*Pack // by base name
 	large []*Pack          // searched one at a time

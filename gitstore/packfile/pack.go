@@ -25,8 +25,8 @@ const (
 // may share it.
 type Pack struct {
 	Base string // the path without .pack or .idx
-	N    int
-	size int64 // bytes of the pack file
+	N    int    // the number of objects
+	size int64  // bytes of the pack file
 	idx  []byte
 
 	// keep is the open file of a large pack. Small packs are opened for each read, so that

@@ -3,6 +3,8 @@
 // commits, and fetches and merges the remote's changes. It reports the state in words for
 // people who do not know git.
 //
+// Call [New], and then [Manager.Start], or [Manager.Load] if no syncs are to be started.
+//
 // It guarantees:
 //
 //   - No commit waits for a remote, and none is forgotten: what must still be pushed is

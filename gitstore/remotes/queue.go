@@ -41,7 +41,7 @@ type entry struct {
 	// published is the newest head of a Publish since the last sync began, and synced the
 	// head that was last seen at the remote.
 	published, synced space.CommitID
-	// behindSince is since when the remote has lacked commits.
+	// behindSince is the time since which the remote has lacked commits.
 	behindSince time.Time
 	used        time.Time
 	// checked is when this process last checked the remote.

@@ -80,7 +80,7 @@ func (seenRow) TableName() string { return "remotes_seen" }
 // outcome is the outcome of the last sync of a space.
 type outcome struct {
 	lastCheck, lastSync, failingSince time.Time
-	// waitUntil is until when the remote asked us to wait.
+	// waitUntil is the time until which the remote asked us to wait.
 	waitUntil time.Time
 
 	attempts       int
@@ -158,8 +158,8 @@ func (m *Manager) loadRows(ctx context.Context) ([]*entry, map[space.SpaceID]*no
 	return out, noticesOf, nil
 }
 
-// storeRemote writes a remote. If another is set, the remote replaces a different one, whose outcome is
-// deleted.
+// storeRemote writes a remote. If another is true, the remote replaces a different one, whose
+// outcome is deleted.
 func (m *Manager) storeRemote(ctx context.Context, r space.Remote, sealed []byte, another bool) error {
 	return m.o.DB.Transact(ctx, func(tx *gorm.DB) error {
 		row := rowOf(r, sealed)

@@ -103,8 +103,8 @@ func (m *Manager) set(ctx context.Context, req SetRequest, w *waiter) error {
 		}
 	}
 	if another {
-		// First, so that after a crash in between, the old remote is checked again instead
-		// of mistaking the new one for it.
+		// Do this first: after a crash in between, the old remote is checked again. In the
+		// other order, its state would count as that of the new remote.
 		if err := m.o.Git.ForgetRemote(ctx, r.Space); err != nil {
 			return fmt.Errorf("forget the old remote: %w", err)
 		}

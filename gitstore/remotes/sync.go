@@ -25,7 +25,7 @@ type syncing struct {
 
 	cred    space.Credential
 	has     bool   // cred was found
-	renewed bool   // after it was refused
+	renewed bool   // cred was requested again, because it was refused
 	checked bool   // the remote answered
 	again   string // the notice of a branch that must be pushed again
 	moved   bool   // something was fetched, merged or pushed

@@ -22,7 +22,8 @@ type words struct {
 	atGitHub, byApp string
 }
 
-// setRemote ends a sentence about a setting of the remote with the places where a person changes it.
+// setRemote ends a sentence about a setting of the remote. It names the places where a person
+// changes the setting.
 const setRemote = "on the page Git remote, or with satchel space remote set"
 
 // newToken says how to create a token at GitHub.

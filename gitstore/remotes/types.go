@@ -29,7 +29,7 @@ type SetRequest struct {
 	// Replace replaces the content of the space with the remote's branch instead of merging
 	// the two, because a person asked for it, for example after rewriting the remote's
 	// history. The former head is kept (gitstore.ResetToRemote). Replace applies to the
-	// first sync that gets that far, and has no effect if the remote has no such branch. If
+	// first sync that succeeds, and has no effect if the remote has no such branch. If
 	// the process ends before, both sides are merged.
 	Replace bool
 }

@@ -12,7 +12,7 @@ import (
 	"satchel/sandbox/protocol"
 )
 
-// application is the application of one entry. It changes the space as the commands' user,
+// application applies one entry. It changes the space as the commands' user,
 // and inspects the upper layer as root.
 type application struct {
 	view    *spaceView
@@ -59,7 +59,7 @@ func (a *application) remove() error {
 	return nil
 }
 
-// accept records a deletion in the space as known to the host.
+// accept is like spaceView.accept, but does nothing for an entry with Own.
 func (a *application) accept(p string) {
 	if !a.entry.Own {
 		a.view.accept(p)
@@ -71,7 +71,8 @@ func (a *application) lookAt(dir int, name string) (st unix.Stat_t, err error) {
 	return st, err
 }
 
-// moveAside renames a file to a private name, if the host knows it.
+// moveAside renames a file to a private name, unless the file is in use or has a change that the
+// host does not know.
 func (a *application) moveAside(dir int, parent, name string) error {
 	p := path.Join(parent, name)
 	was, upper := a.view.lookUpper(p)
@@ -288,8 +289,8 @@ var errInTheWay = errors.New("a file is in a directory's place")
 func (a *application) makeParent() (dir int, name string, err error) {
 	for range maxDepth {
 		a.as(func() { dir, name, err = a.openParent(true) })
-		// At once: a new directory may be opaque. If the host did not know it, a collection
-		// would report it as a command's.
+		// Accept new directories at once, because they may be opaque. Otherwise a collection
+		// would report an opaque directory as a command's change.
 		for _, p := range a.touched {
 			a.accept(p)
 		}

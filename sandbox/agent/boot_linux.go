@@ -28,8 +28,8 @@ const (
 // running command.
 const runDirOutputs = 2*keptJobs + keptOutputs + 2
 
-// boot mounts everything and leaves the agent in SpaceDir. It returns Lower,
-// which hideOwn covers.
+// boot mounts everything and leaves the agent in SpaceDir. It returns a
+// descriptor of Lower, because hideOwn later covers the path.
 func boot(b protocol.Boot) (lower int, err error) {
 	unix.Umask(0)
 	if err := keepDescriptors(); err != nil {

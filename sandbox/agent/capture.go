@@ -7,8 +7,8 @@ import (
 )
 
 // capture keeps one stream of a command: its beginning and its end in memory for the
-// result, more of it in a spool, and the newest part for live output. It never holds more
-// than twice half plus livePart.
+// result, more of it in a spool, and the newest part for live output. It never keeps more
+// than 2*half + livePart bytes in memory.
 type capture struct {
 	half      int           // bytes of the beginning and of the end each
 	openSpool func() *spool // called once, when something would be dropped

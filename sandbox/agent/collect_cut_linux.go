@@ -13,8 +13,8 @@ type walkState struct {
 }
 
 // cutWalk is a walk that stopped at the limits of a batch. It can continue when the batch
-// is acknowledged: the host then knows the paths before, or rejected them, and the next
-// walk visits these again.
+// is acknowledged: the host then knows the paths before the stop. It may have rejected some,
+// which the next walk from the start visits again.
 type cutWalk struct {
 	walkState
 	batch uint64

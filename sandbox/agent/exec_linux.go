@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// liveEvery is how often live output is sent at most.
+	// liveEvery is the minimum time between two sends of live output.
 	liveEvery = 50 * time.Millisecond
 	// drainTime is how long drain waits for the end of the output after a command and all
 	// its processes have ended: only a process of another command could still have the pipe
@@ -49,7 +49,7 @@ type running struct {
 	live     atomic.Bool   // the call is open
 	cancel   chan struct{} // closed when the host cancels the call
 	answered chan struct{} // closed when the call was answered
-	ended    chan struct{} // closed when the command is over; guards the rest
+	ended    chan struct{} // closed when the command is over; the fields below are then set
 	end      protocol.End
 	status   unix.WaitStatus
 	left     int

@@ -18,5 +18,6 @@ func restAfter(b protocol.Boot) time.Duration {
 	return b.RestAfter
 }
 
-// restTimer returns the agent's unused heap when it fires. Every request resets it.
+// restTimer returns a timer that gives the agent's unused heap back to the kernel when it fires.
+// Every request resets the timer.
 func restTimer(after time.Duration) *time.Timer { return time.AfterFunc(after, debug.FreeOSMemory) }

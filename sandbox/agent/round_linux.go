@@ -30,9 +30,9 @@ type round struct {
 	quiet   bool // no command runs, and none can start
 	results []protocol.ApplyResult
 	entries []protocol.ApplyEntry
-	use     liveUse // uses in the space at the last call of look
+	use     liveUse // what commands use in the space, as last inspected
 	aside   []setAside
-	names   int             // private names in use, and those that a command has taken
+	names   int             // the number in the next private name
 	written map[string]bool // closed by a writer since look
 	lost    bool            // events were lost: any file may have been written
 }
@@ -156,7 +156,7 @@ func (r *round) unchanged(s *setAside) bool {
 	return ok && now == s.was
 }
 
-// drop removes a file aside, and the directories that are empty without it.
+// drop removes a file that was set aside, and the directories that are empty without it.
 func (r *round) drop(s *setAside) {
 	r.view.user.do(func() { _ = unix.Unlinkat(s.dir, s.tmp, 0) })
 	if s.placed {
@@ -213,7 +213,7 @@ func (r *round) keepCopy(s *setAside) {
 		for range renameTries {
 			err := unix.Renameat2(s.dir, s.tmp, s.dir, stem+space.ConflictMark+r.view.copyName()+ext, unix.RENAME_NOREPLACE)
 			if err != unix.EEXIST {
-				return // it stays there, and is reported under that name
+				return // if the rename failed, the file is reported under its private name
 			}
 		}
 	})

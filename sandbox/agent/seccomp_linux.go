@@ -142,8 +142,8 @@ const (
 //   - clone3 fails as missing (ENOSYS), because its flags are in memory, which a
 //     filter cannot read; the C library then uses clone;
 //   - clone cannot create namespaces;
-//   - prlimit only works for the caller: a command could otherwise forbid the
-//     shell that waits for the next command to write;
+//   - prlimit only works for the caller: a command could otherwise set limits that
+//     keep a waiting shell, and so the next command, from writing;
 //   - socket opens socketFamilies (else EAFNOSUPPORT), personality sets one of
 //     personalities.
 //

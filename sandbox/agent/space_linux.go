@@ -109,9 +109,9 @@ func newSpaceView(p *pool, lower int) (*spaceView, error) {
 	return v, err
 }
 
-// noteWrites treats every known file that was open for writing as changed until it is
-// acknowledged again, and calls each with its path; all reports that any file may have
-// been open for writing.
+// noteWrites treats every known file that a writer has closed as changed until it is
+// acknowledged again. It calls each, unless nil, with the path of every closed file. all means
+// that writers may have closed any file.
 func (v *spaceView) noteWrites(each func(p string)) (all bool) {
 	suspect := func(p string) {
 		if s, ok := v.acked[p]; ok && s.kind() == unix.S_IFREG {
@@ -142,7 +142,7 @@ func (v *spaceView) inLower(p string) bool {
 	return err != unix.ENOENT && err != unix.ENOTDIR
 }
 
-// ack records that the host has a batch.
+// ack records that the host has saved a batch.
 func (v *spaceView) ack(a protocol.AckRequest) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -182,7 +182,7 @@ func (s *spawner) fork(mark uint32) (*shell, error) {
 		return fail(err)
 	}
 	fds = append(fds, text)
-	// Through /proc another command of the same user could write into this one.
+	// Otherwise another command of the same user could write to the memfd through /proc.
 	if err := unix.Fchmod(text, 0); err != nil {
 		return fail(err)
 	}

@@ -13,7 +13,7 @@ type spool struct {
 	file *os.File // the beginning
 	ring *os.File // the newest bytes, nameless; nil until the beginning is full
 	half int64
-	n    int64 // bytes taken
+	n    int64 // bytes accepted so far
 	bad  bool  // the file system is full: later output is lost
 }
 

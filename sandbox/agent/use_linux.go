@@ -20,7 +20,7 @@ type liveUse struct {
 // writing reports whether a file may be open for writing.
 func (u liveUse) writing(st *unix.Stat_t) bool { return u.unsure || u.writes[st.Ino] }
 
-// in reports whether a command works in the directory with a name.
+// in reports whether the directory name in dir is a command's working directory.
 func (u liveUse) in(dir int, name string) bool {
 	if len(u.dirs) == 0 {
 		return false

@@ -25,6 +25,6 @@
 //   - if no sandbox can start, Check says why and what to do.
 //
 // If the server is root and can create cgroups, they limit memory, processes and
-// processors. Otherwise a watchdog measures the sandbox's memory and kills it over the
-// limit, and only the agent's rlimits apply to the other two.
+// processors. Otherwise a watchdog kills each sandbox whose memory exceeds the limit, and
+// only the agent's rlimits apply to processes and processors.
 package gvisor

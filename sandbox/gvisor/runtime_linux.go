@@ -33,8 +33,8 @@ type Runtime struct {
 
 	mu      sync.Mutex
 	spares  []*sandbox    // booted, without a space
-	booting bool          // of spares
-	spareUp chan struct{} // closed when the spare that boots has booted or failed; nil if none boots
+	booting bool          // a goroutine boots spares
+	spareUp chan struct{} // closed when the booting spare is up or failed; nil if none, or awaited
 	lock    *os.File      // of RunDir; nil until it is needed
 	child   *child        // nil until it is needed, or if it has died
 	closed  bool

@@ -75,9 +75,9 @@ func (r *Runtime) bootSpares(delay time.Duration) {
 	})
 }
 
-// bootSpare boots one spare, and reports whether another may be missing. It ends the round
-// under the lock under which it finds none missing, so that no spare that is taken meanwhile
-// is forgotten.
+// bootSpare boots one spare, and reports whether another may be missing. It clears r.booting
+// before it releases the lock with which it found none missing. So a spare that is taken later
+// is always replaced.
 func (r *Runtime) bootSpare(ctx context.Context) (more bool) {
 	free, err := procmem.Available()
 	lacks := err == nil && free < spareMemory

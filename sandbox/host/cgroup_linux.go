@@ -35,7 +35,7 @@ const (
 // The controllers that limit a sandbox.
 var cgroupControllers = [...]string{"memory", "pids", "cpu"}
 
-// FindCgroups tries which cgroups this process may use.
+// FindCgroups finds out which cgroups this process may use. If off is set, it uses none.
 func FindCgroups(off bool) Cgroups {
 	if off {
 		return Cgroups{Why: "switched off"}
@@ -95,7 +95,7 @@ func enableV2() error {
 	return nil
 }
 
-// ownCgroups reads the path of this process in each controller of version 1.
+// ownCgroups reads the path of this process's cgroup for each controller of version 1.
 func ownCgroups(file string) (map[string]string, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -116,8 +116,8 @@ func ownCgroups(file string) (map[string]string, error) {
 	return out, s.Err()
 }
 
-// allUsersMapped reports whether all user ids are mapped in this process, as only in the
-// first user namespace.
+// allUsersMapped reports whether all user ids are mapped in this process, which is the case
+// only in the initial user namespace.
 func allUsersMapped() bool {
 	b, err := os.ReadFile("/proc/self/uid_map")
 	return err == nil && strings.Join(strings.Fields(string(b)), " ") == "0 0 4294967295"
@@ -221,8 +221,8 @@ func (c *Cgroup) Add(pids []int) error {
 	return nil
 }
 
-// OOMKilled reports whether the kernel killed a process of the cgroup because it ran out
-// of memory.
+// OOMKilled reports whether the kernel killed a process of the cgroup because the cgroup ran
+// out of memory.
 func (c *Cgroup) OOMKilled() bool {
 	file := "memory.oom_control"
 	if c.version == 2 {

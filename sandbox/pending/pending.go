@@ -1,7 +1,7 @@
 // Package pending keeps files of sandboxes that could not be committed: a file with a
 // secret, a file at a path that no space may have, or a file over the limits. The files
 // of each user and space are sealed separately, under the server's key, until they are
-// committed, deleted or dropped.
+// committed, deleted or dropped. Call [Open] first, then [Store.Save] and [Store.Load].
 //
 // It promises:
 //

@@ -152,8 +152,8 @@ func (s *Store) List(_ context.Context, u space.UserID, id space.SpaceID) ([]spa
 
 // Save stores the files of put, replaces earlier files at their paths, and removes the
 // files at the paths of drop. When Save returns, this is durable. It returns the files
-// that exceed the user's limits. After an error nothing has changed. If a place cannot be
-// opened any more, Save moves it aside to a directory next to it.
+// that exceed the user's limits. After an error nothing has changed. If the stored
+// files cannot be opened any more, Save renames their directory and starts a new one.
 func (s *Store) Save(_ context.Context, u space.UserID, id space.SpaceID, put []File, drop []string) ([]NotStored, error) {
 	p, err := s.place(u, id)
 	if err != nil {

@@ -11,7 +11,7 @@ type Boot struct {
 	Disk      int64 // bytes of the overlay's upper layer
 	Inodes    int64 // files of the upper layer
 	Tmp       int64 // bytes of each /tmp
-	Output    int64 // bytes kept per stream of a command's output, first and last half each
+	Output    int64 // bytes kept of each stream: half from its beginning, half from its end
 	Processes int   // RLIMIT_NPROC of each command user; 0: none
 	OpenFiles int   // RLIMIT_NOFILE; 0: none
 	FileSize  int64 // RLIMIT_FSIZE in bytes; 0: none

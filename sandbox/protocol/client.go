@@ -18,7 +18,7 @@ const (
 	maxJobEnds   = 4096             // reported and not yet handled
 	maxLive      = 64               // frames of output that onOutput has not taken; older ones are dropped
 	liveBurst    = 8 << 20          // bytes of output frames of one command at any time
-	liveRate     = 4 << 20          // more of them per second
+	liveRate     = 4 << 20          // additional bytes of output frames per second
 	liveFrame    = 4 << 10          // bytes that a frame counts besides its own
 	answerMargin = 20 * time.Second // after a cancelled command's grace, until the agent counts as stuck
 )
@@ -173,7 +173,7 @@ func (c *Client) read() {
 	}
 }
 
-// handle takes one frame; its error ends the connection.
+// handle processes one frame; its error ends the connection.
 func (c *Client) handle(f frame) error {
 	if f.kind == kindJobEnd {
 		return c.handleJobEnd(f)

@@ -6,8 +6,8 @@ const (
 	Exe = "/.satchel/agent"
 	// Lower is the read-only checkout, the lower layer of the overlay that the agent
 	// mounts on SpaceDir. Only root can see it. Lower, Git and Library each have a mount
-	// of their own. The runtime attaches them there while the sandbox runs, before it
-	// passes on the boot message.
+	// of their own. The runtime attaches them there while the sandbox runs, before the
+	// host sends Boot.
 	Lower = "/.satchel/lower/" + Attached
 	// Git is the read-only git view, which the agent binds to SpaceDir/.git.
 	Git = "/.satchel/git/" + Attached

@@ -14,7 +14,7 @@ const (
 	maxRequest    = 96 << 20 // bytes of a message to the agent: one applied file and its frame
 	maxWirePath   = 8 << 10  // bytes of a path
 	maxShort      = 4 << 10  // bytes of an id, a signal, a problem
-	entryFields   = 64       // bytes of an entry besides these and its content
+	entryFields   = 64       // bytes of an entry besides its path, problem and content
 	maxEntries    = 1 << 20  // entries of a batch, an acknowledgement or an application
 	maxJobs       = 4096     // jobs of a list
 	maxJobCommand = 4 << 10  // bytes of a command in a list of jobs

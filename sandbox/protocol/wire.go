@@ -132,7 +132,7 @@ func (d *decoder) duration() time.Duration { return time.Duration(d.int()) }
 
 func (d *decoder) time() time.Time { return time.Unix(0, d.int()) }
 
-// list reads the number of a list whose items take at least one byte each. So a count
+// list reads the length of a list whose items take at least one byte each. So a count
 // cannot make the decoder allocate more than the message's size.
 func (d *decoder) list(most int) int {
 	n := d.uint()

@@ -183,7 +183,7 @@ func (e *exercise) wait(done <-chan outcome) outcome {
 	}
 }
 
-// wantFile checks one file of the space's head; nil wants none.
+// wantFile checks one file of the space's head. If want is nil, there must be no such file.
 func (e *exercise) wantFile(p space.Path, want *Entry) {
 	e.Helper()
 	got, ok := e.Store.Tree(e.space)[p]
@@ -202,7 +202,7 @@ func (e *exercise) wantTree(want Tree) {
 	}
 }
 
-// wantNote checks that a note holds a text.
+// wantNote checks that a note contains a text.
 func (e *exercise) wantNote(r sandbox.Result, text string) {
 	e.Helper()
 	if !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, text) }) {

@@ -58,7 +58,7 @@ var pendingChecks = []check{
 		stored := []string{"abs", "docs/a.md", "large", "new\nline", "secret.sh", "x/.git/config"}
 		for _, end := range []func(){
 			func() { e.stop() },
-			func() { e.Runtime.Started()[len(e.Runtime.Started())-1].Stop(e.ctx) }, // as a crash, or kill -9
+			func() { e.Runtime.Started()[len(e.Runtime.Started())-1].Stop(e.ctx) }, // like a crash or kill -9
 			func() { e.reopen() },
 		} {
 			end()
@@ -348,7 +348,7 @@ func (e *exercise) refuse(paths ...string) {
 	}
 }
 
-// stop ends the sandbox in order.
+// stop shuts the sandbox down, which commits its changes.
 func (e *exercise) stop() {
 	e.Helper()
 	if err := e.Pool.StopSpace(e.ctx, e.space); err != nil {
@@ -356,7 +356,7 @@ func (e *exercise) stop() {
 	}
 }
 
-// reopen ends the pool in order and creates another over the same stores.
+// reopen closes the pool and creates another over the same stores.
 func (e *exercise) reopen() {
 	e.Helper()
 	if err := e.Pool.Close(e.ctx); err != nil {

@@ -89,7 +89,7 @@ var updateChecks = []check{
 		if o.err != nil || o.res.ExitCode != 0 {
 			e.Errorf("the first: %+v, %v", o.res, o.err)
 		}
-		// The first command to end reports it.
+		// The first command to end reports the conflict.
 		reported := append(second.Conflicts, o.res.Conflicts...)
 		if want := (space.Conflict{Path: "docs/a.md", Kept: "docs/a.md.conflict"}); !slices.Equal(reported, []space.Conflict{want}) {
 			e.Errorf("conflicts %v", reported)

@@ -22,7 +22,7 @@ import (
 // runs as the test's own user. It isolates nothing: it is for tests of a pool
 // with the commands of the test's author.
 type Fake struct {
-	dir string // holds the sandboxes'
+	dir string // contains the sandboxes' directories
 
 	mu     sync.Mutex
 	boxes  map[*FakeSandbox]bool
@@ -143,7 +143,7 @@ type FakeSandbox struct {
 	root, space string
 	boot        protocol.Boot
 	done        chan struct{}
-	err         error // before done is closed
+	err         error // set before done is closed
 
 	mu       sync.Mutex
 	ended    bool
@@ -211,7 +211,7 @@ func (b *FakeSandbox) Run(ctx context.Context, command string) (string, error) {
 	return string(r.Stdout.Head), err
 }
 
-// Crash ends the sandbox as if something in it had, for the given reason.
+// Crash ends the sandbox with the given reason, as if the sandbox had ended by itself.
 func (b *FakeSandbox) Crash(err error) { b.end(err) }
 
 func (b *FakeSandbox) end(err error) {

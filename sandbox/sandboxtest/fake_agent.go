@@ -320,7 +320,7 @@ func (u *run) result(end protocol.End) protocol.ExecResult {
 	return r
 }
 
-// capture keeps the beginning and the end of a stream.
+// capture keeps a stream, of which output returns the beginning and the end.
 type capture struct {
 	mu   sync.Mutex
 	half int

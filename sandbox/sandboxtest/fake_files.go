@@ -25,7 +25,7 @@ type snapshot struct {
 	problem string
 }
 
-// scan reads a directory, by paths below it.
+// scan returns a snapshot of everything below root, by relative path.
 func scan(root string) (map[string]snapshot, error) {
 	found := map[string]snapshot{}
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {

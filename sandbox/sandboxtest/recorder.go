@@ -7,7 +7,7 @@ import (
 	"satchel/internal/space"
 )
 
-// Recorder is a Runtime that keeps what it started.
+// Recorder is a Runtime that records the sandboxes that it started.
 type Recorder struct {
 	space.Runtime
 	// Before, if set, runs before each start. Its error fails the start.
@@ -40,7 +40,7 @@ func (r *Recorder) Started() []space.Sandbox {
 	return append([]space.Sandbox(nil), r.started...)
 }
 
-// Running returns how many of them have not ended.
+// Running returns how many of the started sandboxes have not ended.
 func (r *Recorder) Running() int {
 	n := 0
 	for _, sb := range r.Started() {

@@ -120,7 +120,7 @@ func (s *Store) Log(id space.SpaceID) []space.Commit {
 	return slices.Clone(s.spaces[id].commits[1:])
 }
 
-// Seeds returns how many seeds are in use.
+// Seeds returns how many checkouts were not released yet.
 func (s *Store) Seeds() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

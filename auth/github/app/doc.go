@@ -1,7 +1,8 @@
-// Package app connects GitHub repositories to spaces through this server's own GitHub
-// App. It guides an admin through creating the App, asks GitHub which repositories a
-// person may push to, and gets tokens that are valid for a single repository. It regularly
-// checks that each connection is still valid.
+// Package app connects GitHub repositories to spaces through this server's own GitHub App. [New]
+// returns a [Client], whose methods Begin, Finish and Link connect a repository. The Client
+// guides an admin through creating the App, asks GitHub which repositories a person may push to,
+// and gets tokens that are valid for a single repository. It regularly checks that each
+// connection is still valid.
 //
 // The package guarantees:
 //

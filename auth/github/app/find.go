@@ -61,9 +61,9 @@ type repository struct {
 	in int64
 }
 
-// find returns the repositories that the person may connect. It uses the person's own
-// token, because the App's token does not show what the person may do. It always lists the
-// repository created, even if it omits others.
+// find returns the repositories that the person may connect. It uses the person's own token,
+// because the App's token does not show what the person may do. The repository with the ID
+// created comes first.
 func (c *Client) find(ctx context.Context, a auth.GitHubApp, p person, created int64) (Found, error) {
 	found := Found{App: a.ID, GitHubUser: p.id, Login: p.login}
 	seen := map[int64]bool{}

@@ -16,11 +16,11 @@ import (
 	"satchel/internal/space"
 )
 
-// Link connects a repository to a space in place of the former one. f is the result of
-// Finish for this person, which only the server has stored. Link refuses a repository that
-// is not in f or to which the person may not push. It also asks GitHub again, as the App.
-// The error is a fault: Forbidden if the connection is not permitted, Unavailable if GitHub
-// does not answer. The caller checks that the person owns the space.
+// Link connects a repository to a space. It replaces the space's former repository. f is the
+// result of Finish for this person. The caller must have kept f only on the server. Link refuses
+// a repository that is not in f or to which the person may not push. It also asks GitHub again,
+// as the App. The error is a fault: Forbidden if the connection is not permitted, Unavailable if
+// GitHub does not answer. The caller checks that the person owns the space.
 func (c *Client) Link(ctx context.Context, by space.UserID, id space.SpaceID, f Found, repository int64) (auth.RepositoryLink, error) {
 	i := slices.IndexFunc(f.Repositories, func(r Repository) bool { return r.ID == repository })
 	if i < 0 {
@@ -184,7 +184,7 @@ const maxLooks = 4
 func (c *Client) RecheckAll(ctx context.Context) error { return c.RecheckOlder(ctx, 0) }
 
 // RecheckOlder checks only connections that GitHub last confirmed at least age ago; see
-// RecheckAll. These include connections that GitHub refuses.
+// RecheckAll. A refusal by GitHub is not a confirmation.
 func (c *Client) RecheckOlder(ctx context.Context, age time.Duration) error {
 	links, err := c.o.Store.RepositoryLinks(ctx)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"satchel/internal/space"
 )
 
-// via is the front that the audit log names for all actions of this package.
+// via is how all actions of this package were done, for the audit log.
 const via = "web"
 
 // loginForm matches a login at GitHub. The logins of managed users contain an underscore.

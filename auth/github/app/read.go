@@ -13,7 +13,7 @@ import (
 	"satchel/auth"
 )
 
-// Reader is the one for whom a repository is read.
+// Reader identifies who wants to read a repository.
 type Reader struct {
 	// Operator may read every repository on which the App is installed.
 	Operator bool

@@ -18,8 +18,9 @@ const (
 	pathSignInCallback = "/signin/github/callback"
 )
 
-// Store stores the App and its links. It encrypts secrets, so that a copy of the stored
-// data does not reveal them. by and via name the person and the front for the audit log.
+// Store stores the App and its links. It encrypts secrets, so that a copy of the stored data
+// does not reveal them. For the audit log, by is the person, and via is how the action was done,
+// such as "web".
 type Store interface {
 	// GitHubApp returns the App with its secrets. It returns false if there is no App.
 	GitHubApp(ctx context.Context) (auth.GitHubApp, bool, error)
@@ -28,10 +29,10 @@ type Store interface {
 	// RemoveGitHubApp removes the App. All links get the state removed.
 	RemoveGitHubApp(ctx context.Context, by space.UserID, via string) error
 
-	// LinkRepository connects a repository to a space in place of the former one. The error
-	// is a fault.NotFound if the space does not exist, and a fault.Conflict if the
-	// repository is connected to another space. If the other space's connection is removed
-	// or lost, that connection ends instead.
+	// LinkRepository connects a repository to a space. It replaces the space's former
+	// repository. The error is a fault.NotFound if the space does not exist, and a
+	// fault.Conflict if the repository is connected to another space. If the other space's
+	// connection is removed or lost, that connection ends instead.
 	LinkRepository(ctx context.Context, by space.UserID, via string, l auth.RepositoryLink) error
 	RepositoryLink(ctx context.Context, id space.SpaceID) (auth.RepositoryLink, bool, error)
 	RepositoryLinks(ctx context.Context) ([]auth.RepositoryLink, error)
@@ -41,8 +42,8 @@ type Store interface {
 	// the request to GitHub. changed reports whether UpdateLink stored the answer.
 	UpdateLink(ctx context.Context, was, is auth.RepositoryLink) (changed bool, err error)
 
-	// AskForApproval records that somebody waits, for a space, until an owner approves the
-	// installation. PendingApproval returns when the wait for a space began.
+	// AskForApproval records that somebody waits for an owner to approve the installation for
+	// a space. PendingApproval returns when the wait for a space began.
 	AskForApproval(ctx context.Context, id space.SpaceID, user space.UserID) error
 	PendingApproval(ctx context.Context, id space.SpaceID) (since time.Time, ok bool, err error)
 

@@ -145,8 +145,8 @@ func (c *Client) event(w http.ResponseWriter, r *http.Request, secret string) (e
 	return e, 0, ""
 }
 
-// unproven counts a request that has not been proved to come from GitHub. It returns the given answer, or
-// status 429 if the sender has sent too many.
+// unproven counts a request that has not been proved to come from GitHub. It returns the given
+// answer, or status 429 if the sender has sent too many.
 func (c *Client) unproven(w http.ResponseWriter, r *http.Request, status int, text string) (int, string) {
 	if wait, ok := c.o.Limit(r, true); !ok {
 		return tooMany(w, wait)

@@ -234,7 +234,7 @@ func (s *Server) appOf(w *world, text string) (found *app) {
 	return found
 }
 
-// list returns one page of a list, under a name.
+// list returns v with one page of the list all in the field name.
 func (s *Server) list(c *call, name string, all []object, v object) answer {
 	q := c.URL.Query()
 	number := func(name string, or int) int {
@@ -495,8 +495,8 @@ func (s *Server) publicUser(a *account) object {
 	return s.check.complete("public-user", s.simpleUser(a))
 }
 
-// repositoryBody returns a repository as somebody with the permission sees it. An empty
-// permission is that of a stranger.
+// repositoryBody returns a repository as somebody with the permission sees it. If the
+// permission is empty, the field permissions is omitted.
 func (s *Server) repositoryBody(r *repository, permission string) object {
 	url, html, visibility := s.API()+"/repos/"+r.fullName(), s.URL+"/"+r.fullName(), "public"
 	if r.private {

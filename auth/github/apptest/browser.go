@@ -32,12 +32,12 @@ func (s *Server) Browser(login string) *Browser {
 	}
 }
 
-// ErrPage reports that GitHub showed a page instead of a redirect. Its text is the page's
-// heading.
+// ErrPage reports that GitHub showed a page instead of a redirect. The error that wraps ErrPage
+// contains the status and the page's heading.
 var ErrPage = errors.New("apptest: the browser stays at GitHub")
 
-// Go requests a page or posts the form, and returns the redirect to another server. The
-// error is ErrPage with the page's heading if there is none.
+// Go requests a page or posts the form, and returns the redirect to another server. If GitHub
+// shows a page instead, Go returns the page's address, and an error that wraps ErrPage.
 func (b *Browser) Go(target string, form url.Values) (*url.URL, error) {
 	for range 10 {
 		method, body := http.MethodGet, ""

@@ -69,7 +69,8 @@ func (v *visit) leave(target string, query url.Values) {
 	http.Redirect(v, v.r, u.String(), http.StatusFound)
 }
 
-// site serves the pages. All except signing in and the arrival of a manifest need a person.
+// site serves the pages. All except sign-in and the arrival of a manifest require a signed-in
+// person.
 func (s *Server) site() http.Handler {
 	mux := http.NewServeMux()
 	for path, f := range map[string]func(*visit){

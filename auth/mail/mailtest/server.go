@@ -18,7 +18,7 @@ import (
 type Options struct {
 	// TLS makes the server speak TLS from the first byte (smtps).
 	TLS bool
-	// User and Password are required before a mail, if User is not empty.
+	// If User is not empty, a client must authenticate with User and Password before a mail.
 	User, Password string
 	// Names are the names in the certificate. The default is localhost, 127.0.0.1 and ::1.
 	Names []string
@@ -38,7 +38,8 @@ type Behaviour struct {
 	// Stall is a channel that the server waits for before it answers the command Stalled.
 	Stall   <-chan struct{}
 	Stalled string
-	// Garbage is the length of a greeting without a line end, in bytes.
+	// Garbage is the number of bytes, without a line end, that the server sends before its
+	// greeting.
 	Garbage int
 }
 
@@ -69,7 +70,7 @@ type Server struct {
 	mu        sync.Mutex
 	behaviour Behaviour
 	mails     []Mail
-	arrived   chan struct{} // replaced and closed when a mail arrives
+	arrived   chan struct{} // closed and replaced when a mail arrives
 	commands  []string
 	conns     map[net.Conn]bool
 	closed    chan struct{}
@@ -221,7 +222,7 @@ type conversation struct {
 
 func (k *conversation) use(c net.Conn) { k.c, k.r = c, bufio.NewReader(c) }
 
-// say sends the answer to a command.
+// say sends the answer to a command. It reports whether it sent a positive answer.
 func (k *conversation) say(command, text string) bool {
 	k.s.mu.Lock()
 	b := k.s.behaviour

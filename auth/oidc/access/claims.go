@@ -22,9 +22,8 @@ const (
 // claims are the claims of a token with a verified signature.
 type claims map[string]any
 
-// lookup returns a claim by its literal name, or else by the dots in its name, which are
-// steps into objects. An example of a literal name is https://example.com/email, and of a
-// nested one realm_access.roles.
+// lookup returns the claim with the literal name, such as https://example.com/email. If there is
+// none, a dot in the name may be a step into an object, as in realm_access.roles.
 func (c claims) lookup(name string) (any, bool) {
 	if name == "" { // not configured
 		return nil, false

@@ -1,6 +1,7 @@
-// Package access verifies the access tokens (JWTs) of an external issuer, for a server that
-// is only a resource server. It works with Auth0, Keycloak, Entra, Supabase and any other
-// issuer that publishes its keys through OpenID Connect discovery or RFC 8414.
+// Package access verifies the access tokens (JWTs) of an external issuer, for a server that is
+// only a resource server. [New] returns a [Verifier]. It works with Auth0, Keycloak, Entra,
+// Supabase and any other issuer that publishes its keys through OpenID Connect discovery or RFC
+// 8414.
 //
 // The package accepts only tokens that the issuer signed for this resource and for a
 // client. It verifies the signature before it reads claims, with a key of the issuer whose

@@ -39,8 +39,8 @@ func New(o Options) (*Verifier, error) {
 // old, tokens are refused with fault.Unavailable.
 func (v *Verifier) Close() { v.keys.close() }
 
-// Verify returns the caller with the token, and the same person in the form that allow
-// lists use. The caller of Verify must check that the person is a user.
+// Verify returns the person and the client that a token names, and the same person in the form
+// that allow lists use. The caller must check that the person is a user.
 //
 // A valid token has exactly three parts, an algorithm of Algorithms that fits the type of
 // the issuer's key, no critical extension (RFC 7515 section 4.1.11), the issuer's
@@ -204,8 +204,8 @@ func (v *Verifier) judge(t token, c claims) (auth.External, auth.ExternalIdentit
 		Client: client, Scopes: scopes, Space: name, Expires: c.expires(v.o.ClockSkew)}, who, nil
 }
 
-// notAccess returns the reason why its bearer may not use a token as an access token. It
-// returns "" for a valid one.
+// notAccess returns the reason why a token cannot be used as an access token. It returns "" if
+// the token can be used.
 func (v *Verifier) notAccess(t token, c claims) string {
 	const another = "The token is not an access token."
 	typ := mediaType(t.typ)

@@ -99,7 +99,7 @@ type Change struct {
 	UserHandle  []byte
 	NoHandle    bool
 	ID          []byte // the browser's id of the credential
-	// Sign replaces the signature by the key.
+	// Sign creates the signature instead of the key.
 	Sign func(message []byte) []byte
 	// ClientData and AuthenticatorData change the bytes after the signature.
 	ClientData, AuthenticatorData func([]byte) []byte

@@ -107,7 +107,7 @@ func (o *owner) attach(id space.SandboxID, req *link.AttachRequest) error {
 		attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | m.noexec}
 		err = unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr)
 		if err == nil {
-			// Already read-only when the sandbox first sees it.
+			// The sandbox sees the mount only from here on, when it is already read-only.
 			err = unix.MoveMount(tree, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH)
 		}
 		unix.Close(tree)

@@ -21,8 +21,8 @@ func Main() int {
 		slim()
 		filters.Use()
 		os.Args = showLimits(os.Args)
-		// Only the commands with which gVisor starts itself: runsc's own list links unused
-		// programs.
+		// List only the commands with which gVisor starts itself, because runsc's own list
+		// links unused programs.
 		cli.Run(nil, map[util.SubCommand]string{new(sentrycmd.Boot): "", new(cmd.Gofer): "", new(sentrycmd.Umount): ""}, nil)
 		return 0
 	case len(os.Args) == 2 && os.Args[1] == link.ChildCommand:

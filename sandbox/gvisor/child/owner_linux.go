@@ -270,8 +270,8 @@ func inUserNamespace(cfg *specs.Spec) {
 	cfg.Linux.GIDMappings = []specs.LinuxIDMapping{{ContainerID: uint32(gid), HostID: uint32(gid), Size: 1}}
 }
 
-// runAs sets the user of the sentry and the gofer if there is no root, which gVisor only
-// reads here. The sentry reads the user of process 1 from the bundle.
+// runAs puts this process's user into cfg. If that is not root, gVisor runs the sentry and the
+// gofer as this user. The sentry reads the user of process 1 from the bundle instead.
 func runAs(cfg *specs.Spec) {
 	cfg.Process.User.UID, cfg.Process.User.GID = uint32(os.Geteuid()), uint32(os.Getegid())
 }

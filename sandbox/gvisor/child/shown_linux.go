@@ -22,8 +22,8 @@ const shownFile = "shown.json"
 // by it, and the host's figures should stay private. gVisor would take it from cgroups that
 // it creates, but it creates none here.
 type shown struct {
-	Memory int64 `json:"memory"` // bytes; 0: as the host
-	CPUs   int   `json:"cpus"`   // 0: as the host
+	Memory int64 `json:"memory"` // bytes; 0: the host's
+	CPUs   int   `json:"cpus"`   // 0: the host's
 }
 
 // leastCPUs is also gVisor's minimum: with one processor, programs omit their locks.

@@ -16,8 +16,8 @@ const bootTime = time.Second
 // slim returns memory of a sentry or gofer whenever it becomes idle: free heap and pages of
 // the program, which are about 9 MB of each sandbox's proportional share after the start.
 //
-// It also starts with one processor, because gVisor drops forty capabilities on every
-// thread, one after the other. The sentry sets its own number later.
+// It also limits the process to one processor at first, because gVisor drops forty
+// capabilities on every thread, one after the other. The sentry sets its own number later.
 func slim() {
 	all := runtime.GOMAXPROCS(1)
 	// If the sentry opens files itself, the gofer has little to do.
@@ -28,11 +28,11 @@ func slim() {
 }
 
 // returnMemory returns memory whenever this process becomes idle, for the life of the
-// process. After start idle checks, the process counts as started.
+// process. The process counts as started after start idle checks.
 func returnMemory(start int) {
 	// A command makes the sentry allocate many times idleBytes.
 	const idleBytes, checks = 64 << 10, 2
-	// Without it, only the heap is returned.
+	// Without a reclaimer, only the heap is returned.
 	reclaimer, _ := procmem.NewReclaimer()
 	go reclaimer.Watch(context.Background(), procmem.Idle{Bytes: idleBytes, Start: start, Checks: checks})
 }

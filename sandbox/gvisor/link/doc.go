@@ -1,10 +1,10 @@
-// Package link is how the server and its runtime child speak: JSON messages over
-// a pair of sockets, with files passed beside them. Pair makes both ends, New takes
-// one of them into use.
+// Package link connects the server with its runtime child: it sends JSON messages, some with
+// open files, over a pair of sockets. Call Pair for the two ends, then New with one of them in
+// each process.
 package link
 
-// The first argument with which the sandbox program becomes the owner of all
-// sandboxes, or ends at once: the trial of new namespaces that Check makes.
+// The first arguments of the sandbox program. With ChildCommand it becomes the owner of all
+// sandboxes. With ProbeCommand it ends at once: Check tries new namespaces this way.
 const (
 	ChildCommand = "runtime"
 	ProbeCommand = "probe"

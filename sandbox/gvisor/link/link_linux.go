@@ -26,6 +26,7 @@ const (
 	sendTimeout = 10 * time.Second
 )
 
+// Op is what a Message asks for, answers or reports.
 type Op string
 
 const (
@@ -61,7 +62,7 @@ type Message struct {
 type Killed string
 
 const (
-	KilledSeen Killed = "seen" // by how a process ended
+	KilledSeen Killed = "seen" // the exit status of a process shows it
 	// KilledPerhaps means that the sentry or the gofer ended before it was ready. gVisor does
 	// not report how it ended, and a sandbox that cannot run on this machine ends in the
 	// same way.
@@ -106,7 +107,7 @@ type End struct {
 	Stopped     bool   `json:"stopped"`       // a stop request ended it
 	OutOfMemory bool   `json:"out_of_memory"` // it exceeded its memory limit
 	Killed      bool   `json:"killed"`        // something outside killed it
-	Detail      string `json:"detail"`        // how it ended otherwise
+	Detail      string `json:"detail"`        // how the process of the sentry ended
 }
 
 // Link is one end of the socket pair. Sends may be concurrent; one goroutine
@@ -116,7 +117,7 @@ type Link struct {
 	mu   sync.Mutex // held while sending
 }
 
-// New takes ownership of f.
+// New returns the Link over f, one of the files of Pair. It takes ownership of f.
 func New(f *os.File) (*Link, error) {
 	defer f.Close()
 	c, err := net.FileConn(f)

@@ -1,4 +1,4 @@
-// Package rundir knows the files and processes that sandboxes have outside, and
+// Package rundir finds the files and processes that sandboxes have on the host, and
 // destroys those that an earlier server or child left behind: call Reap before the
 // first sandbox starts.
 package rundir

@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// Options configure a check.
+// Options configures a check.
 type Options struct {
 	// URL is the address that a person enters in a client: https://satchel.example.com/mcp.
 	URL string
-	// HTTP is the client whose transport is used. If it is nil, the check uses a client with a
-	// timeout of Slow for each request. Redirects are examined, but not followed.
+	// HTTP sends the requests. If it is nil, the check uses a client whose timeout is 5 seconds
+	// longer than Slow, to measure slow answers. Redirects are examined, but not followed.
 	HTTP *http.Client
 	// Register makes the check register a client, and delete it if the server can.
 	Register bool
@@ -66,7 +66,8 @@ type Finding struct {
 	Status Status `json:"status"`
 	What   string `json:"what"`          // the observation
 	Fix    string `json:"fix,omitempty"` // what to do, if it failed or warns
-	// Clients are the clients that cannot or may not connect; empty: all or none.
+	// Clients are the clients that cannot connect, or may be unable to. It is empty if the
+	// finding concerns all clients or none.
 	Clients []string `json:"clients,omitempty"`
 }
 
@@ -174,8 +175,8 @@ func (c *checker) run(ctx context.Context) {
 	c.skip("event streams", "only a call with a token can show whether a proxy delays events: make a call that takes a while, and see whether its progress arrives meanwhile")
 }
 
-// pass, warn, fail and skip add a finding. hinders names the clients that cannot connect (for
-// fail; none means all) or may not (for warn; none means none).
+// pass, warn, fail and skip add a finding. For fail, hinders names the clients that cannot
+// connect, and none means all. For warn, it names the clients that may be unable to connect.
 func (c *checker) pass(name, format string, args ...any) {
 	c.add(Finding{Name: name, Status: OK, What: fmt.Sprintf(format, args...)})
 }

@@ -168,7 +168,7 @@ func (a answer) oauthError() (code string) {
 	return e.Error
 }
 
-// reasonOf removes the name of the request from an error.
+// reasonOf removes the method and the URL of the request from an error.
 func reasonOf(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err

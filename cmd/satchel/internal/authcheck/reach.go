@@ -101,8 +101,8 @@ func (c *checker) checkIPv4(ctx context.Context, addrs []string) {
 	c.pass(name, "accepts connections")
 }
 
-// initialize is the first request of clients from before 2026-07-28. Later servers require a
-// token before they read the request.
+// initialize is the first request in protocol versions before 2026-07-28. Servers of later
+// versions require a token before they read the request.
 const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"satchel-auth-check","version":"1"}}}`
 
 func (c *checker) call(ctx context.Context, header ...string) answer {

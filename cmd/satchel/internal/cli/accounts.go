@@ -126,7 +126,7 @@ type invitation struct {
 	Expires time.Time  `json:"expires"`
 }
 
-// mapped returns f of each element. It never returns nil, so that JSON has an empty list.
+// mapped returns f of each element. It never returns nil, so that an empty list is [] in JSON.
 func mapped[A, B any](list []A, f func(A) B) []B {
 	out := make([]B, len(list))
 	for i, x := range list {
@@ -135,8 +135,8 @@ func mapped[A, B any](list []A, f func(A) B) []B {
 	return out
 }
 
-// act is a command that performs an operation on its argument, and prints {"KEY": ARGUMENT}
-// or said, in which %s is the argument.
+// act returns a command that performs an operation on its argument. With --json it prints
+// {"KEY": ARGUMENT}, and otherwise said, in which %s is the argument.
 func act[In any](c *call, use, short, key, said string, m service.Method[In, service.None], in func(arg string) In) *cobra.Command {
 	return c.command(&cobra.Command{Use: use, Args: cobra.ExactArgs(1), Short: short}, func(*pflag.FlagSet) runner {
 		return func(ctx context.Context, args []string) error {
@@ -145,7 +145,8 @@ func act[In any](c *call, use, short, key, said string, m service.Method[In, ser
 	})
 }
 
-// done performs an operation that returns nothing, and prints {"KEY": VALUE} or said.
+// done performs an operation that returns nothing. It prints {"KEY": VALUE} with --json, and
+// otherwise said.
 func done[In any](ctx context.Context, c *call, key, value, said string, m service.Method[In, service.None], in In) error {
 	return c.admin(ctx, func(s admin.Service) error {
 		if _, err := admin.Do(ctx, s, m, in); err != nil {
@@ -155,7 +156,7 @@ func done[In any](ctx context.Context, c *call, key, value, said string, m servi
 	})
 }
 
-// userAccountCommands are those of `satchel user` beside add, list and remove.
+// userAccountCommands returns the commands of `satchel user` other than add, list and remove.
 func (c *call) userAccountCommands() []*cobra.Command {
 	return []*cobra.Command{
 		c.command(&cobra.Command{Use: "email NAME ADDRESS", Args: cobra.ExactArgs(2), Short: "set a person's mail address for sign-in links; an empty address removes it"}, func(*pflag.FlagSet) runner {
@@ -195,7 +196,7 @@ func (c *call) userAccountCommands() []*cobra.Command {
 	}
 }
 
-// spaceAccountCommands are those of `satchel space` about whose it is.
+// spaceAccountCommands returns the commands of `satchel space` about owners and members.
 func (c *call) spaceAccountCommands() []*cobra.Command {
 	owner := func(fs *pflag.FlagSet) *service.SpaceRef {
 		r := &service.SpaceRef{}

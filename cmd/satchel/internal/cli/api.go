@@ -22,7 +22,7 @@ import (
 	apiclient "satchel/web/client"
 )
 
-// apiFlags are how a server and a key are named.
+// apiFlags are the flags that name a server and an API key.
 type apiFlags struct{ url, keyFile string }
 
 func (f *apiFlags) add(fs *pflag.FlagSet) {
@@ -152,7 +152,7 @@ func (c *call) overAPI(cmd *cobra.Command, setup func(fs *pflag.FlagSet) apiRunn
 	})
 }
 
-// apiError returns an error of the client as one of the server, which has the same codes.
+// apiError converts an error of the client to a fault. Most of their codes are the same.
 func apiError(err error) error {
 	e, ok := errors.AsType[*apiclient.Error](err)
 	if !ok {
@@ -170,8 +170,8 @@ func apiError(err error) error {
 	return f
 }
 
-// maxKeyFile bounds what is read as a key, in bytes: signed tokens of large
-// organisations reach some thousand.
+// maxKeyFile limits the size of a key, in bytes. The signed tokens of large organisations can
+// have some thousand bytes.
 const maxKeyFile = 32 << 10
 
 func (f *apiFlags) client(ctx context.Context, c *call) (*apiclient.Client, error) {
@@ -206,8 +206,8 @@ func (f *apiFlags) client(ctx context.Context, c *call) (*apiclient.Client, erro
 	return api, apiError(err)
 }
 
-// running returns the address of the server that runs on a data directory. Its flags or
-// its environment may have set it. Without a running server it is the configured one.
+// running returns the address of the server that runs on a data directory. That server's flags
+// or environment may have set the address. If none runs, it returns the configured address.
 func running(ctx context.Context, cfg *config.Config) string {
 	remote, err := admin.Dial(ctx, server.SocketPath(cfg.DataDir))
 	if err != nil {
@@ -260,8 +260,8 @@ func printRead(c *call, files []apiclient.File) {
 	}
 }
 
-// printableText is a text of several lines without what would write to a terminal
-// in another way.
+// printableText returns a text of several lines without the characters that could control a
+// terminal.
 func printableText(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || unicode.IsPrint(r) && r != utf8.RuneError {

@@ -41,8 +41,8 @@ func auditRow(e service.AuditEntry) string {
 	return strings.Join([]string{day(e.At), orDash(printable(e.User)), e.Via, e.Action, orDash(printable(e.About)), auditDetail(e)}, "\t")
 }
 
-// auditDetail is a detail as KEY=VALUE. What the table says elsewhere, and what is
-// empty, is left out.
+// auditDetail formats the details of an entry as KEY=VALUE. It leaves out empty values and those
+// that another column shows.
 func auditDetail(e service.AuditEntry) string {
 	var out []string
 	for _, key := range slices.Sorted(maps.Keys(e.Detail)) {

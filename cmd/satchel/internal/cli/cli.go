@@ -23,17 +23,16 @@ const (
 	exitUsage = 2
 )
 
-// Env is what a run of the command line takes from outside.
+// Env is the environment of one run of the command line.
 type Env struct {
 	Args    []string // without the program's name
 	Environ []string
 	Stdin   io.Reader
 	Stdout  io.Writer
 	Stderr  io.Writer
-	// Terminal reports whether a person reads Stdout: only there is a secret
-	// printed.
+	// Terminal reports whether a person reads Stdout. Only then does serve print a sign-in link.
 	Terminal bool
-	// Watched reports whether a person reads Stderr: only there is progress shown.
+	// Watched reports whether a person reads Stderr. Only then is progress shown.
 	Watched bool
 	// Executable is this program's path, for configurations that start it.
 	Executable string
@@ -63,8 +62,8 @@ func Main(ctx context.Context, env Env) int {
 	return exitError
 }
 
-// operatorText returns the text of an error for operators. Unlike a client, they may see
-// the cause, but once.
+// operatorText returns the text of an error for operators. Unlike a client, they may see the
+// cause of an internal error.
 func operatorText(err error) string {
 	var f *fault.Error
 	if errors.As(err, &f) {
@@ -89,8 +88,8 @@ func (e usageError) Error() string { return e.msg }
 
 func usage(format string, args ...any) error { return usageError{fmt.Sprintf(format, args...)} }
 
-// isUsage reports whether the command's words are wrong, be it the value of a
-// flag that is a key of the configuration.
+// isUsage reports whether the command's words are wrong, including the value of a flag that sets
+// a key of the configuration.
 func isUsage(err error) bool {
 	var u usageError
 	var m config.Mistakes
@@ -148,7 +147,7 @@ func (c *call) root() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return help(cmd.Root(), args) },
 	})
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		what, _, _ := strings.Cut(err.Error(), ": strconv.") // which no operator knows
+		what, _, _ := strings.Cut(err.Error(), ": strconv.") // strconv means nothing to an operator
 		return usage("%s%s; see: %s --help", what, meantFlag(cmd.Flags(), err), cmd.CommandPath())
 	})
 	common := root.PersistentFlags()
@@ -158,11 +157,11 @@ func (c *call) root() *cobra.Command {
 	root.SetIn(c.Stdin)
 	root.SetOut(c.Stdout)
 	root.SetErr(c.Stderr)
-	root.SetArgs(append([]string{}, c.Args...)) // nil would be this process's own
+	root.SetArgs(append([]string{}, c.Args...)) // for nil, cobra reads os.Args
 	return root
 }
 
-// command completes a command. setup adds its flags and returns what runs it.
+// command completes cmd. setup adds the flags and returns the function that runs the command.
 func (c *call) command(cmd *cobra.Command, setup func(*pflag.FlagSet) runner) *cobra.Command {
 	cmd.Flags().SortFlags = false
 	run, fits := setup(cmd.Flags()), cmd.Args
@@ -180,7 +179,7 @@ func (c *call) command(cmd *cobra.Command, setup func(*pflag.FlagSet) runner) *c
 	return cmd
 }
 
-// group is a command that is nothing without one of its own.
+// group returns a command that does nothing without one of its subcommands.
 func group(name, short string, commands ...*cobra.Command) *cobra.Command {
 	g := &cobra.Command{Use: name + " COMMAND", Short: short, Args: cobra.ArbitraryArgs}
 	g.RunE = func(cmd *cobra.Command, args []string) error {
@@ -196,7 +195,7 @@ func group(name, short string, commands ...*cobra.Command) *cobra.Command {
 	return g
 }
 
-// help prints the help of the command of a group that words name.
+// help prints the help of the command that words name in group.
 func help(group *cobra.Command, words []string) error {
 	cmd, rest, err := group.Find(words)
 	if err != nil {

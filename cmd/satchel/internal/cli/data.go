@@ -15,14 +15,14 @@ import (
 	"satchel/internal/telemetry"
 )
 
-// startTime is how long another process may hold the data directory without
-// taking commands: a server migrates its database first and ends what runs
-// last, and other commands are short.
+// startTime is how long a command waits for a process that uses the data directory and does not
+// accept commands. A server accepts none while it migrates its database or shuts down, and
+// other commands are short.
 const startTime = 15 * time.Second
 
 // admin does an administrative command's work on the data directory: through
-// the server that works on it, or else directly. A command's own arguments are
-// checked before, since this may wait.
+// the server that works on it, or else directly. A command checks its arguments
+// before it calls admin, because admin may wait.
 func (c *call) admin(ctx context.Context, do func(s admin.Service) error) error {
 	cfg, err := c.existing()
 	if err != nil {
@@ -31,9 +31,8 @@ func (c *call) admin(ctx context.Context, do func(s admin.Service) error) error 
 	return c.adminIn(ctx, cfg, do)
 }
 
-// existing is the configuration, where there is a Satchel in its data
-// directory. A command that only looks must not make one where a name was
-// mistyped.
+// existing returns the configuration, or an error if its data directory has no
+// Satchel. A command that only reads must not create one because of a mistyped name.
 func (c *call) existing() (*config.Config, error) {
 	cfg, err := c.load()
 	if err != nil {
@@ -63,10 +62,9 @@ func (c *call) adminIn(ctx context.Context, cfg *config.Config, do func(s admin.
 	return errors.Join(do(core.Admin), core.Close())
 }
 
-// take opens the data directory with open, or sets remote to the server that
-// has it. The directory's lock decides: who gets it is the only one at work;
-// else its holder is asked. A holder that takes no commands is another command,
-// which ends soon, or a server that starts or stops, and is waited for.
+// take opens the data directory with open, or sets remote to the server that has it open. The
+// directory's lock ensures that only one process opens it. If the process with the lock does not
+// accept commands, it is another command or a server that starts or stops. take waits for it.
 func take[T any](ctx context.Context, c *call, cfg *config.Config, remote **admin.Remote, open func() (T, error)) (T, error) {
 	var none T
 	noted := false
@@ -92,8 +90,8 @@ func take[T any](ctx context.Context, c *call, cfg *config.Config, remote **admi
 	}
 }
 
-// commandLog is the log of a command that a person waits for: only what goes
-// wrong.
+// commandLog returns a log for a command that a person waits for. It omits
+// entries below the level least.
 func commandLog(w io.Writer, least slog.Level) *slog.Logger {
 	return slog.New(telemetry.NewHandler(slog.NewTextHandler(w, &slog.HandlerOptions{Level: least})))
 }

@@ -47,7 +47,7 @@ confirm, or pass --yes.`}, func(fs *pflag.FlagSet) runner {
 	})
 }
 
-// goes says what a deletion takes along.
+// goes prints what a deletion removes.
 func (c *call) goes(sp service.SpaceDeletion) {
 	c.note("This deletes the space %s of %s (%s) for good: its files and their history, its facts, and all that it has here.\n", sp.Name, sp.OwnerLabel(), sp.ID)
 	if sp.Members > 0 {
@@ -66,10 +66,10 @@ func (c *call) goes(sp service.SpaceDeletion) {
 	}
 }
 
-// maxTyped bounds what is read of a line that somebody types.
+// maxTyped limits the bytes that are read from a line that somebody types.
 const maxTyped = 1000
 
-// typed has somebody type a name to confirm.
+// typed asks for name as a confirmation, and returns an error if something else is typed.
 func (c *call) typed(name string) error {
 	c.note("Type its name to delete it: ")
 	in := c.Stdin

@@ -4,7 +4,7 @@ package cli
 
 import "golang.org/x/sys/unix"
 
-// freeBytes reports how much an ordinary user may still write where dir is.
+// freeBytes returns how many bytes an ordinary user can still write to the file system of dir.
 func freeBytes(dir string) (uint64, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {

@@ -2,7 +2,7 @@ package cli
 
 import "golang.org/x/sys/windows"
 
-// freeBytes reports how much the user may still write where dir is.
+// freeBytes returns how many bytes the user can still write to the file system of dir.
 func freeBytes(dir string) (uint64, error) {
 	p, err := windows.UTF16PtrFromString(dir)
 	if err != nil {

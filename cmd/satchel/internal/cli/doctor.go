@@ -65,7 +65,7 @@ type report struct {
 type finding struct {
 	Name     string `json:"name"`
 	OK       bool   `json:"ok"`
-	Optional bool   `json:"optional,omitempty"` // nothing that is needed fails without it
+	Optional bool   `json:"optional,omitempty"` // Satchel works without it
 	Detail   string `json:"detail,omitempty"`
 	Remedy   string `json:"remedy,omitempty"`
 	// Space is a damaged space, and Damaged lists its unreadable objects.
@@ -123,13 +123,13 @@ func (r *report) sandbox(ctx context.Context, cfg *config.Config) {
 
 // trySandbox starts a sandbox, and adds a finding for each part that it needs.
 func (r *report) trySandbox(ctx context.Context, cfg *config.Config) (err error) {
-	// A directory of its own, for a server may be using the data directory's.
+	// A server may be using the sandbox directory in the data directory.
 	dir, err := os.MkdirTemp("", "satchel-doctor-")
 	if err != nil {
 		return fault.Wrap(err, fault.Unavailable, "No temporary directory can be made in %s.", os.TempDir())
 	}
 	defer os.RemoveAll(dir)
-	// The programs go where the server has them: they may not run elsewhere, or only there.
+	// The programs go where the server puts them, because other directories may forbid execution.
 	programs := filepath.Join(dir, "programs")
 	if f, err := os.CreateTemp(cfg.DataDir, "doctor-*"); err == nil {
 		f.Close()
@@ -147,11 +147,10 @@ func (r *report) trySandbox(ctx context.Context, cfg *config.Config) (err error)
 	return rt.Check(ctx)
 }
 
-// probeBytes is how much is written to find out whether the disk takes it: about
-// what a small commit takes.
+// probeBytes is how many bytes are written to test the disk: about the size of a small commit.
 const probeBytes = 64 << 10
 
-// dataDirectory looks at the data directory, or at where it would be made.
+// dataDirectory checks the data directory or, if it does not exist, its nearest existing parent.
 func dataDirectory(dir string) finding {
 	f := finding{Name: "data directory"}
 	there := dir
@@ -202,7 +201,7 @@ func dataDirectory(dir string) finding {
 	return f
 }
 
-// runningServer reports whether a server runs, and whether its sources need a person.
+// runningServer reports whether a server runs, and whether its sources need attention.
 func runningServer(ctx context.Context, dataDir string) []finding {
 	f := finding{Name: "server", Optional: true, Detail: "none runs on the data directory"}
 	remote, err := admin.Dial(ctx, server.SocketPath(dataDir))
@@ -227,7 +226,7 @@ func runningServer(ctx context.Context, dataDir string) []finding {
 	return out
 }
 
-// reachable looks whether the configured database answers.
+// reachable checks whether the configured database answers.
 func reachable(ctx context.Context, cfg *config.Config) finding {
 	f := finding{Name: "database", Remedy: "Correct database.url, or start the database."}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
@@ -245,8 +244,8 @@ func reachable(ctx context.Context, cfg *config.Config) finding {
 	return finding{Name: "database", OK: true, Detail: string(db.Kind())}
 }
 
-// embeddings looks whether the embedding model answers, where one is configured.
-// Search goes by words alone without it.
+// embeddings checks whether the embedding model answers. It returns false if none is configured.
+// Without a model, search only matches words.
 func embeddings(ctx context.Context, cfg *config.Config) (finding, bool) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()

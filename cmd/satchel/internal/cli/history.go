@@ -44,7 +44,7 @@ func (c *call) logCommand() *cobra.Command {
 	})
 }
 
-// spaceNamed reads whose space a command is about, and which.
+// spaceNamed parses the value of --user, which is NAME or NAME/SPACE.
 func spaceNamed(user string) service.SpaceRef {
 	name, which, _ := strings.Cut(user, "/")
 	return service.SpaceRef{User: name, Name: which}

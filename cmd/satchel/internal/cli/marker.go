@@ -10,20 +10,19 @@ import (
 	"satchel/tools/index/evaluate"
 )
 
-// Bounds of what a person is shown of one result.
+// Limits of the excerpt of one result.
 const (
 	excerptLines = 6
 	excerptRunes = 200 // of one line
 )
 
-// marker emphasises the words of a query in what it found, where a person looks
-// at it on a terminal.
+// marker emphasises the words of a query in its results, if the output is a terminal.
 type marker struct {
 	on    bool
 	words []string // in lower case
 }
 
-// qualifier is a word that says where to look rather than what for.
+// qualifier matches a word that says where to search, not what to search for.
 var qualifier = regexp.MustCompile(`^-?[a-z]+:`)
 
 func newMarker(c *call, query string) marker {
@@ -41,7 +40,7 @@ func newMarker(c *call, query string) marker {
 	return m
 }
 
-// environ returns a variable of an environment, the last of its name.
+// environ returns the value of a variable. If env has the name twice, the last one counts.
 func environ(env []string, name string) string {
 	for _, kv := range slices.Backward(env) {
 		if k, v, ok := strings.Cut(kv, "="); ok && k == name {
@@ -53,8 +52,8 @@ func environ(env []string, name string) string {
 
 func notOfWord(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' }
 
-// matches reports whether a word of a page is one of the query's, or an identifier
-// that is made of them.
+// matches reports whether a word of a page is a word of the query, or an identifier
+// that contains at least two.
 func (m marker) matches(word string) bool {
 	if m.matchesPlain(word) {
 		return true
@@ -177,8 +176,8 @@ func (m marker) excerpt(snippet string, first int) []shownLine {
 	return lines
 }
 
-// oneLine is a text on one line, without what could do more to a terminal than
-// be read.
+// oneLine returns a text on one line, without the characters that could control
+// a terminal.
 func oneLine(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {

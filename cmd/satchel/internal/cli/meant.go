@@ -32,7 +32,7 @@ func meant(group *cobra.Command, word string) string {
 	return "; did you mean: " + group.CommandPath() + " " + strings.Join(elsewhere, " or "+group.CommandPath()+" ")
 }
 
-// meantFlag asks whether another flag was meant than one that is not there.
+// meantFlag suggests the flag whose name is nearest to an unknown one.
 func meantFlag(fs *pflag.FlagSet, err error) string {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) < 2 {

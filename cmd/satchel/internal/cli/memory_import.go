@@ -88,9 +88,9 @@ func (c *call) importedMemory(m service.ImportedMemory) {
 	}
 }
 
-// exported opens a file, or a directory as a zip archive. The name has the name of the
-// folder before it, which distinguishes the CLAUDE.md of two projects. links is complete after
-// the end of the stream.
+// exported opens a file, or a directory as a zip archive. name includes the parent folder, which
+// distinguishes the CLAUDE.md files of two projects. links is complete after the end of the
+// stream.
 func exported(arg string, links *linksLeftOut) (name string, stream io.ReadCloser, err error) {
 	info, err := os.Stat(arg)
 	if errors.Is(err, os.ErrNotExist) {
@@ -139,8 +139,8 @@ func (l *linksLeftOut) notes() (out []service.ImportNote) {
 	return out
 }
 
-// zipOf writes the regular files of a directory. Files that no format reads are empty, so
-// that the server can list them as skipped.
+// zipOf writes a zip archive of the regular files in a directory. Files that no format reads are
+// empty in it, so that the server can list them as skipped.
 func zipOf(dir string, w io.Writer, links *linksLeftOut) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -72,7 +72,7 @@ func (c *call) userCommand() *cobra.Command {
 	}, c.userAccountCommands()...)...)
 }
 
-// removed prints what a removed person leaves, and how to give it to somebody else.
+// removed prints the spaces that a removed person leaves, and how to give them to somebody else.
 func (c *call) removed(left service.RemovedUser, dataDir string) {
 	c.printf("Removed %s.\n", left.Removed)
 	if len(left.Spaces) == 0 {
@@ -224,7 +224,7 @@ func tokenRow(t token) string {
 	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", t.ID, t.User, t.Space, orDash(t.Name), strings.Join(scopes, ","), day(t.Created), expires, used)
 }
 
-// orDash makes a cell that would be empty one that is seen.
+// orDash returns s, or a dash for an empty cell.
 func orDash(s string) string {
 	if s == "" {
 		return "-"
@@ -232,7 +232,7 @@ func orDash(s string) string {
 	return s
 }
 
-// until formats the end of something, with the zone, since the reader may be in another.
+// until formats an expiry time. It includes the zone, because the reader may be in another one.
 func until(t time.Time) string { return t.Local().Format("2006-01-02 15:04 MST") }
 
 func day(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }

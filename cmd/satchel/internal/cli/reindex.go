@@ -15,8 +15,8 @@ import (
 	"satchel/internal/space"
 )
 
-// maxChanged is how many bytes a list of paths may have: more than any commit
-// names, and what the running server takes.
+// maxChanged limits a list of paths, in bytes. The list must fit into a request to
+// a running server, which can have 1 MiB of JSON.
 const maxChanged = 512 << 10
 
 func (c *call) reindexCommand() *cobra.Command {
@@ -104,7 +104,7 @@ func changedPaths(file string, stdin io.Reader) ([]string, error) {
 	return paths, nil
 }
 
-// printCount is for progress.
+// printCount formats a progress message, such as "Asked 5 of 20".
 func printCount(what string, done, total int) string {
 	return fmt.Sprintf("%s %d of %d", what, done, total)
 }

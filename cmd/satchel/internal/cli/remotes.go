@@ -176,7 +176,7 @@ func printSecrets(w io.Writer, found []service.FoundSecret) {
 	})
 }
 
-// printStatus reports how a space stands.
+// printStatus prints the state of a space and of its remote.
 func printStatus(w io.Writer, st service.SpaceStatus) {
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "%-10s %s\n", name, fmt.Sprintf(format, args...))
@@ -216,7 +216,7 @@ func printStatus(w io.Writer, st service.SpaceStatus) {
 	}
 }
 
-// plain is a sentence without what could do more to a terminal than be read.
+// plain replaces the characters of a sentence that could control a terminal.
 func plain(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -369,7 +369,7 @@ func allowanceRow(a space.SecretAllowance) string {
 	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s", a.Fingerprint, a.Rule, printable(string(a.Path)), day(a.At), printable(a.By))
 }
 
-// unprintable reads a name as status prints it: quoted where printable quoted it.
+// unprintable reverses printable, for a name that is copied from the output of status.
 func unprintable(s string) string {
 	if strings.HasPrefix(s, `"`) {
 		if name, err := strconv.Unquote(s); err == nil {

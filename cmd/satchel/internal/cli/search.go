@@ -37,7 +37,7 @@ docs/search.md also describes what --json prints.`}, func(fs *pflag.FlagSet) run
 			if fs.Changed("max-tokens") && in.MaxTokens < 1 {
 				return usage("--max-tokens %d is not a number above 0", in.MaxTokens)
 			}
-			// A phrase keeps the quotes that it was typed in within others.
+			// A phrase keeps its quotes if they were typed within other quotes.
 			in.Query, in.Space = strings.Join(args, " "), spaceNamed(*user)
 			if strings.TrimSpace(in.Query) == "" {
 				return usage("name what to search for, such as: satchel search deploy checklist")
@@ -51,10 +51,10 @@ docs/search.md also describes what --json prints.`}, func(fs *pflag.FlagSet) run
 	})
 }
 
-// headingAt returns the heading that a line of the snippet, counted from 0, is
-// under. The answer's own is that of the lines which the index holds for the
-// best, and an excerpt of a longer text may begin elsewhere. first is the number
-// in its file of the snippet's first line.
+// headingAt returns the heading of line at of the snippet, counted from 0.
+// r.Heading is that of the best lines according to the index, but an excerpt of a
+// longer text may begin elsewhere. first is the line number of the snippet's first
+// line in its file.
 func headingAt(r service.SearchResult, at, first int) string {
 	if ext := path.Ext(r.Path); ext == ".srt" || ext == ".vtt" { // their headings are the times of cues
 		for _, l := range slices.Backward(strings.Split(r.Snippet, "\n")[:at+1]) {
@@ -77,13 +77,13 @@ func headingAt(r service.SearchResult, at, first int) string {
 		inside = inside || s.Title == r.Heading
 	}
 	if under == "" && !inside {
-		return r.Heading // of the lines before the snippet
+		return r.Heading // the heading is before the snippet
 	}
 	return under
 }
 
-// printFound shows an answer to a person: the place of each result, so that an
-// editor finds it, and the lines that show why it is one.
+// printFound prints an answer for a person: the place of each result, in a form
+// that editors accept, and the lines that show why it was found.
 func printFound(w io.Writer, a service.SearchResults, m marker) {
 	if a.IndexAge > 0 && len(a.Notes) > 0 { // the first note says how far behind the index is
 		fmt.Fprintf(w, "%s\n\n", oneLine(a.Notes[0]))

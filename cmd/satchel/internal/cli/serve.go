@@ -26,8 +26,8 @@ import (
 // firstUser is the name of the admin that a first start makes.
 const firstUser = "admin"
 
-// keyFile, in the data directory, holds the first admin's key where nobody
-// reads the terminal.
+// keyFile is the file of the data directory that contains the first admin's key.
+// It is written only if no terminal shows a sign-in link.
 const keyFile = "admin-key"
 
 func (c *call) serveCommand() *cobra.Command {
@@ -108,7 +108,7 @@ func reloadOnHangup(s *server.Server) (stop func()) {
 
 // returnMemory returns memory whenever this process becomes idle, until ctx ends.
 func returnMemory(ctx context.Context) {
-	// A check of the health and a read of the metrics are no work. Some seconds pass between
+	// Health checks and reads of the metrics do not count as work. Some seconds pass between
 	// the calls of one client, which would have to load the program's pages again each time.
 	const idleBytes, checks = 1 << 20, 30
 	// Without it, only the heap is returned.
@@ -116,7 +116,7 @@ func returnMemory(ctx context.Context) {
 	reclaimer.Watch(ctx, procmem.Idle{Bytes: idleBytes, Start: 1, Checks: checks})
 }
 
-// inUse is the error of a server that finds another on its data directory.
+// inUse returns the error of a server that finds another one on its data directory.
 func inUse(ctx context.Context, cfg *config.Config, other *admin.Remote) error {
 	info, err := other.Info(ctx)
 	switch err = errors.Join(err, other.Close()); {
@@ -130,12 +130,13 @@ func inUse(ctx context.Context, cfg *config.Config, other *admin.Remote) error {
 
 // access is how the first admin gets in.
 type access struct {
-	file string // holds their API key; empty if there is none
+	file string // contains their API key; empty if there is none
 	link string // signs them in, once; empty if no terminal shows it
 }
 
-// firstAccess makes the first admin where nobody was ever a user here. A terminal shows a link
-// that signs them in. Elsewhere a file that only the server's owner can read gets an API key.
+// firstAccess makes the first admin if there was never a user. It returns a link that signs them
+// in if a terminal can show it. Otherwise it writes an API key to a file that only the server's
+// owner can read.
 func firstAccess(ctx context.Context, c *call, s *server.Server) (access, error) {
 	path := filepath.Join(s.Config.DataDir, keyFile)
 	u, made, err := s.Service.FirstUser(ctx, firstUser)
@@ -167,8 +168,8 @@ func firstAccess(ctx context.Context, c *call, s *server.Server) (access, error)
 	return access{file: path}, nil
 }
 
-// writeSecret makes a file that only its owner can read; what is there already
-// has another mode, or is a link.
+// writeSecret makes a file that only its owner can read. It replaces an existing
+// file, which may have another mode or be a link.
 func writeSecret(path, secret string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err

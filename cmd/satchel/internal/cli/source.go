@@ -20,9 +20,8 @@ import (
 )
 
 // source is what `space import` reads: a git URL, a local git repository, a git
-// bundle or a plain directory. It is opened here, by the person who typed the command and
-// with their rights and git configuration; the server gets a stream of content
-// and never a path or a URL.
+// bundle or a plain directory. The command opens it with the rights and the git configuration
+// of the person who typed it. The server only gets a stream of content, never a path or a URL.
 type source struct {
 	arg     string
 	environ []string
@@ -30,7 +29,7 @@ type source struct {
 	log     io.Writer // git's messages
 	// watched reports whether a person reads log, and so git's progress.
 	watched bool
-	// maxFile is the most bytes of a file that is sent; asked when the first is.
+	// maxFile returns the size limit of a file, in bytes. It is called when the first file is sent.
 	maxFile func() int64
 }
 
@@ -84,7 +83,7 @@ func isBundle(path string) bool {
 	return string(begin[:]) == "# v2 git bundle\n" || string(begin[:]) == "# v3 git bundle\n"
 }
 
-// cause is the system's own word of what went wrong with a file.
+// cause returns the system's own message for an error with a file, without the path.
 func cause(err error) string {
 	var p *os.PathError
 	if errors.As(err, &p) {
@@ -93,8 +92,8 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// open starts streaming. The stream's Read fails where the source does; Close
-// must be called, ends what still runs, and may be called during a Read.
+// open starts streaming. The stream's Read fails if the source cannot be read. The caller must
+// call Close, which ends what still runs and may be called during a Read.
 func (s source) open(ctx context.Context) (kind string, stream io.ReadCloser, err error) {
 	if isURL(s.arg) {
 		stream, err := s.clone(ctx)
@@ -139,8 +138,8 @@ func (s source) clone(ctx context.Context) (io.ReadCloser, error) {
 	return s.bundle(ctx, dir, cleanup)
 }
 
-// notOfCaller are variables with which a git hook, or whoever calls satchel
-// from one, would send git to another repository.
+// notOfCaller are variables that a git hook has. If a hook calls satchel, they would direct
+// git to another repository.
 var notOfCaller = []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE"}
 
 // git is a git command with the caller's own configuration. It fetches nothing
@@ -155,10 +154,10 @@ func (s source) git(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// offline keeps a command that only reads a repository from fetching what is
-// missing there, even where git is too old for GIT_NO_LAZY_FETCH: a repository's
-// own configuration names the program for that (remote.<name>.uploadpack of a
-// partial clone), and it may be anyone's.
+// offline keeps a command that only reads a repository from fetching missing objects, even if
+// git is too old for GIT_NO_LAZY_FETCH. The repository's own configuration names the program
+// that fetches (remote.<name>.uploadpack of a partial clone), and the repository may be
+// anyone's.
 func (s source) offline(cmd *exec.Cmd) *exec.Cmd {
 	cmd.Env = append(cmd.Env, "GIT_ALLOW_PROTOCOL=")
 	return cmd
@@ -185,7 +184,7 @@ func (s source) hasCommit(ctx context.Context) (bool, error) {
 	switch {
 	case err == nil:
 		return true, nil
-	case errors.As(err, &exit) && diag.Len() == 0: // what --quiet says of no commit
+	case errors.As(err, &exit) && diag.Len() == 0: // with --quiet, a missing commit prints nothing
 		return false, nil
 	}
 	return false, gitFault(ctx, err, fmt.Sprintf("git cannot read the repository %q: %s", s.arg, firstLine(diag.String())))
@@ -197,7 +196,7 @@ func firstLine(s string) string {
 }
 
 // bundle streams the repository's HEAD with its history. cleanup is called when
-// nothing reads the repository any more, be it that bundle fails.
+// nothing reads the repository any more, also if bundle fails.
 func (s source) bundle(ctx context.Context, dir string, cleanup func()) (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	p := &processStream{cmd: s.offline(s.git(ctx, "-C", dir, "bundle", "create", "--quiet", "-", "HEAD")), cancel: cancel, cleanup: cleanup}
@@ -219,7 +218,7 @@ func (s source) bundle(ctx context.Context, dir string, cleanup func()) (io.Read
 	return p, nil
 }
 
-// processStream is a program's standard output that ends with an error where
+// processStream is the standard output of a program. It ends with an error if
 // the program fails.
 type processStream struct {
 	out     *os.File
@@ -282,13 +281,13 @@ type tarStream struct {
 	done  chan struct{}
 }
 
-// Read starts what writes the stream.
+// Read starts the goroutine that writes the stream, at the first call.
 func (t *tarStream) Read(b []byte) (int, error) {
 	t.begun.Do(func() { go t.write() })
 	return t.PipeReader.Read(b)
 }
 
-// Close ends the stream and what writes it.
+// Close ends the stream and waits for the goroutine that writes it.
 func (t *tarStream) Close() error {
 	err := t.PipeReader.Close()
 	t.begun.Do(func() { close(t.done) })

@@ -63,7 +63,7 @@ func importSource(ctx context.Context, c *call, user, arg string) error {
 	if err != nil {
 		return err
 	}
-	// A clone may take long, so the data directory is not taken before.
+	// A clone may take long, so the data directory is opened only after it.
 	kind, stream, err := src.open(ctx)
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func importSource(ctx context.Context, c *call, user, arg string) error {
 	return c.answer(res, func() { c.imported(arg, res) })
 }
 
-// imported says what came of an import.
+// imported prints the result of an import.
 func (c *call) imported(arg string, res service.ImportResult) {
 	switch {
 	case res.Files == 0 && len(res.Refused) == 0:
@@ -128,8 +128,8 @@ func printable(s string) string {
 	return s
 }
 
-// progressLine is one line of a terminal that each message replaces. Nobody
-// wants them in a file.
+// progressLine is one line of a terminal that each message replaces. Nothing is
+// shown if nobody watches.
 type progressLine struct {
 	w     io.Writer
 	shown bool
@@ -153,8 +153,8 @@ func (p *progressLine) clear() {
 	}
 }
 
-// sourceName is what a commit message may say of a source: a URL without the
-// credentials that people put into them, or a directory's last name.
+// sourceName returns the name of a source for a commit message: a URL without
+// credentials, or the last element of a path.
 func sourceName(arg string) string {
 	if !isURL(arg) {
 		if abs, err := filepath.Abs(arg); err == nil {

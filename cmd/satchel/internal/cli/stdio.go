@@ -21,9 +21,9 @@ import (
 	"satchel/internal/space"
 )
 
-// stdioKeyLife bounds the key that a run of `satchel stdio` makes for itself,
-// for the runs that are killed and so cannot revoke it. A run that lasts longer
-// makes another.
+// stdioKeyLife is the lifetime of the key that a run of `satchel stdio` makes for
+// itself. It is short because a run that is killed cannot revoke its key. A run
+// that lasts longer makes another key.
 const stdioKeyLife = 24 * time.Hour
 
 func (c *call) stdioCommand() *cobra.Command {
@@ -57,16 +57,16 @@ func (c *call) carries(to stdio.Target, again func(context.Context, stdio.Target
 	return stdio.Options{Target: to, Reconnect: again, In: c.Stdin, Out: c.Stdout, Log: commandLog(c.Stderr, slog.LevelWarn)}
 }
 
-// home is the server of the data directory for one run of `satchel stdio`: one
-// that runs there, or this process where none does. Several runs on one
-// directory share the server of the first, and another of them goes on with it
-// when the first ends.
+// home is the server of the data directory for one run of `satchel stdio`: the
+// server that already runs there, or this process if none does. Several runs on
+// one directory share the server of the first. When the first run ends, another
+// becomes the server.
 type home struct {
 	c     *call
 	cfg   *config.Config
 	log   *slog.Logger
 	token string // the caller's; empty: this run makes its own
-	user  string // whose
+	user  string // the owner of that key
 
 	service admin.Service
 	info    admin.Info
@@ -92,8 +92,9 @@ func (h *home) run(ctx context.Context) (err error) {
 	return stdio.Run(ctx, h.c.carries(to, h.again))
 }
 
-// again says where to go on. A server that was started to stay is only waited
-// for: were its directory taken here, it could not start again.
+// again returns the target to continue with. For a server that `satchel serve`
+// started, it only waits. If this process opened the data directory, that server
+// could not start again.
 func (h *home) again(ctx context.Context, _ stdio.Target, keyRefused bool) (stdio.Target, error) {
 	if !keyRefused {
 		remote, err := admin.Dial(ctx, server.SocketPath(h.cfg.DataDir))
@@ -110,7 +111,8 @@ func (h *home) again(ctx context.Context, _ stdio.Target, keyRefused bool) (stdi
 	return h.target(ctx, keyRefused)
 }
 
-// target is the server with the key for it, a new one where that is asked for.
+// target returns the server with its key. If newKey is true, it makes a new key,
+// unless the caller gave one.
 func (h *home) target(ctx context.Context, newKey bool) (stdio.Target, error) {
 	if h.token != "" {
 		return stdio.Target{URL: h.info.URL, Token: h.token}, nil
@@ -133,7 +135,7 @@ func (h *home) target(ctx context.Context, newKey bool) (stdio.Target, error) {
 
 // attach finds the server, or becomes it.
 func (h *home) attach(ctx context.Context) error {
-	// On an address that only the socket reports.
+	// The server listens on a free port, which only the admin socket reports.
 	cfg := *h.cfg
 	cfg.Server.Listen, cfg.Server.Metrics, cfg.Server.PublicURL = "127.0.0.1:0", "", ""
 	var remote *admin.Remote
@@ -151,8 +153,8 @@ func (h *home) attach(ctx context.Context) error {
 	return h.serve(ctx, s)
 }
 
-// serve serves until close is called, whatever becomes of ctx: what the client
-// began is to end in order.
+// serve serves until close is called, even if ctx ends before, so that the
+// client's requests can finish.
 func (h *home) serve(ctx context.Context, s *server.Server) error {
 	s.Admin.Running.Passing = true
 	if _, _, err := s.Service.FirstUser(ctx, firstUser); err != nil {

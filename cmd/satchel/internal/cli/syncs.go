@@ -22,7 +22,7 @@ import (
 	"satchel/internal/space"
 )
 
-// settingFlags are the flags of what a source follows.
+// settingFlags are the flags that describe the upstream of a source.
 type settingFlags struct {
 	kind, every *string
 	set         *[]string
@@ -77,7 +77,7 @@ func (f settingFlags) setting(url string) (syncs.Setting, error) {
 	return s, err
 }
 
-// ofMachine adds to an error about an address how to add what is on this machine.
+// ofMachine adds a hint to an error about a local address: which --kind to give.
 func (c *call) ofMachine(err error, args []string) error {
 	address := strings.Join(args, "")
 	if fault.FieldOf(err) == "url" && !c.flags.Changed("kind") && (strings.HasPrefix(address, "/") || strings.HasPrefix(address, "file:")) {
@@ -195,7 +195,8 @@ func (c *call) sourceCancel() *cobra.Command {
 	})
 }
 
-// sourcePause returns the command that stops the schedule of a source or, if paused is false, resumes it.
+// sourcePause returns the command that stops the schedule of a source or, if paused is false,
+// resumes it.
 func (c *call) sourcePause(paused bool) *cobra.Command {
 	use, short, done := "resume ID", "update a paused source on its schedule again", "%s is updated on its schedule again. An update starts now.\n"
 	if paused {

@@ -24,8 +24,9 @@ type tokenReport struct {
 	// Tools is the cost of the list of tools and of the server's instructions, which a client
 	// pays in every conversation.
 	Tools        int `json:"tools"`
-	Instructions int `json:"instructions"` // of the answer of the tool
-	// Search is the median of the answers to Searches queries: headings of the pages.
+	Instructions int `json:"instructions"` // the cost of the instructions tool's answer
+	// Search is the median cost of an answer to one of the Searches queries, which are headings
+	// of the pages.
 	Search   int `json:"search"`
 	Searches int `json:"searches"`
 	// Read is the median cost of a page that was read, and ReadOverhead the median share of

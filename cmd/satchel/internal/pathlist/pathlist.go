@@ -1,4 +1,4 @@
-// Package pathlist reads lists of paths as git prints them. Any bytes are a list.
+// Package pathlist reads lists of paths as git prints them. Every input is a valid list.
 package pathlist
 
 import (
@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Split takes a list apart: at NULs where it has any, else at line ends, and then
-// git quotes names that are not plain. What it returns is not checked to be paths.
+// Split splits a list at NULs if it has any, and otherwise at line ends. In a list of lines it
+// unquotes the names that git quotes. It does not check that the names are valid paths.
 func Split(data []byte) []string {
 	paths := []string{}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))

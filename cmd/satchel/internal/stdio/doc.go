@@ -1,6 +1,6 @@
 // Package stdio connects standard input and output with the streamable HTTP endpoint of a
 // Satchel server. It is for clients that only start commands (Claude Desktop refuses URLs on
-// localhost).
+// localhost). Call [Run].
 //
 // It passes JSON-RPC messages through unchanged, and adds what the HTTP transport requires: the
 // key, the session, and the headers of both protocol versions (2025-11-25 with sessions,

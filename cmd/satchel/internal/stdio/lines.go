@@ -14,8 +14,8 @@ type lineReader struct {
 }
 
 // next returns the next line that is not empty, without white space around it. It returns nil for
-// a line that is too long. next also returns an unfinished last line, because the client may have ended
-// right after it.
+// a line that is too long. It also returns an unfinished last line, because the client may have
+// ended right after it.
 func (l lineReader) next() ([]byte, error) {
 	for {
 		var data []byte
