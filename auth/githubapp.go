@@ -8,8 +8,8 @@ import (
 	"satchel/internal/space"
 )
 
-// GitHubApp is the GitHub App through which people connect repositories. A server has one. Its
-// secrets are encrypted wherever they are stored, and are never printed.
+// GitHubApp is the GitHub App through which people connect repositories. A server has one.
+// Its secrets are encrypted wherever they are stored, and are never printed.
 type GitHubApp struct {
 	URL      string // the App's GitHub, such as https://github.com
 	ID       int64
@@ -70,24 +70,24 @@ const (
 	LinkLost      LinkState = "lost"      // the person may no longer push to the repository
 )
 
-// AtGitHubTab is the part of Trouble's text that says where the buttons are. The page that has
-// these buttons removes it from the text.
+// AtGitHubTab is the place for Trouble, except on the page that has the buttons.
 const AtGitHubTab = " in the settings of the space, under GitHub"
 
 // Trouble returns what is wrong with a connection and what to do about it, for all pages,
-// commands and logs. Both are empty if the connection works.
-func (l RepositoryLink) Trouble() (what, way string) {
+// commands and logs. Both are empty if the connection works. place says where the buttons are that
+// way names: AtGitHubTab, or nothing on the page that has these buttons.
+func (l RepositoryLink) Trouble(place string) (what, way string) {
 	account, repository, login := cmp.Or(l.Account, "the account"), cmp.Or(l.FullName, "the repository"), cmp.Or(l.GitHubLogin, "the person who connected it")
 	switch l.State {
 	case LinkSuspended:
 		return "The GitHub App is suspended at GitHub for " + account + ", so " + repository + " is not synced.",
-			"An owner of " + account + " must lift the suspension at GitHub, under Settings → Applications → Installed GitHub Apps, or for an organisation under Settings → Third-party Access → GitHub Apps. Then press “Check now”" + AtGitHubTab + "."
+			"An owner of " + account + " must lift the suspension at GitHub, under Settings → Applications → Installed GitHub Apps, or for an organisation under Settings → Third-party Access → GitHub Apps. Then press “Check now”" + place + "."
 	case LinkRemoved:
 		return "The GitHub App can no longer reach " + repository + ": the App was uninstalled or lost its access, or the repository was deleted.",
-			"Install the App again, and choose the repository" + AtGitHubTab + "."
+			"Install the App again, and choose the repository" + place + "."
 	case LinkLost:
 		return "On GitHub, " + login + " can no longer push to " + repository + ", so nothing is pushed there.",
-			"Ask an owner of the repository for write access, and then press “Check now”" + AtGitHubTab + ". Or connect a repository to which you may push."
+			"Ask an owner of the repository for write access, and then press “Check now”" + place + ". Or connect a repository to which you may push."
 	}
 	return "", ""
 }
