@@ -47,7 +47,7 @@ func TestTheWarningOfASecretInAName(t *testing.T) {
 		t.Error(said)
 	}
 	in.Findings[0].Line = 0
-	if said := in.Warning(); !strings.Contains(said, "Its name ") || !strings.Contains(said, "purge --user NAME --file PATH after another name was given") {
+	if said := in.Warning(); !strings.Contains(said, "Its name ") || !strings.Contains(said, "purge --user NAME --file PATH, after you have renamed the file") {
 		t.Error(said)
 	}
 }

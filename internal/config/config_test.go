@@ -185,11 +185,11 @@ func TestMistakes(t *testing.T) {
 			"F:3:18: server.allowed_hosts: anchors and aliases are not used in a configuration; write the value",
 			"F:4:11: server.listen: anchors and aliases are not used in a configuration; write the value",
 			"F:6:3: a key must be a plain word",
-			"F:7:11: log.format: tags are not used in a configuration; write the value alone",
+			"F:7:11: log.format: tags are not used in a configuration; write only the value",
 		}},
 		{"no YAML", setup{file: "server:\n\tlisten: x\n"}, []string{"F:2: it is not valid YAML: found character that cannot start any token"}},
 		{"a list of keys", setup{file: "- server\n"}, []string{`F:1:1: the configuration must be keys and values, such as "server:"`}},
-		{"two documents", setup{file: "log: {level: info}\n---\nlog: {level: warn}\n"}, []string{"F:2:1: a second document begins here; a configuration is one"}},
+		{"two documents", setup{file: "log: {level: info}\n---\nlog: {level: warn}\n"}, []string{"F:2:1: a second document begins here; a configuration has only one"}},
 		{"a file that is too long", setup{file: "#" + strings.Repeat("x", 1<<20)}, []string{"F: it has more than 1MiB, which no configuration needs"}},
 		{"a file that is not there", setup{args: []string{"--config", "/no/such/file.yaml"}}, []string{"/no/such/file.yaml: it cannot be read: no such file or directory"}},
 		{"Attack: a password that a mistake would show", setup{file: "database:\n  url: mysql://u:hunter2@h/x\n", env: nil}, []string{

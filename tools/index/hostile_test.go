@@ -295,7 +295,7 @@ func TestAPhraseThatIsNotCountedToTheEnd(t *testing.T) {
 	} {
 		r := search(t, x, query)
 		noted := slices.ContainsFunc(r.Notes, func(n string) bool {
-			return strings.HasPrefix(n, "More pages of space may have the phrase than total counts")
+			return strings.HasPrefix(n, "More pages of space may contain the phrase than the total says")
 		})
 		if r.Total != want.total || noted != want.noted {
 			t.Errorf("%s: %d, notes %q", query, r.Total, r.Notes)

@@ -264,7 +264,7 @@ func TestNotes(t *testing.T) {
 		{"fox -source:space", []string{"The filters leave no source to search."}},
 		{"fox source:nuxt", []string{`There is no source "nuxt" here. The sources are: space.`}},
 		{"helix sort:oldest", []string{"sort:oldest was left out: it can be recent, path or relevance."}},
-		{"helix -sort:path -limit:3", []string{"-sort:path was left out: only what a page is can be left out by -.", "-limit:3 was left out: only what a page is can be left out by -."}},
+		{"helix -sort:path -limit:3", []string{"-sort:path was left out: a minus sign can only exclude pages.", "-limit:3 was left out: a minus sign can only exclude pages."}},
 		{"helix limit:500", []string{"limit was lowered to 50, the most that is allowed."}},
 	} {
 		r := search(t, x, c.query)

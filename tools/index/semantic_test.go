@@ -191,7 +191,7 @@ func TestASlowModelDelaysNoSearch(t *testing.T) {
 	if got := paths(r); len(got) == 0 || got[0] != "hound.md" {
 		t.Errorf("hound finds %v", got)
 	}
-	if !slices.Contains(r.Notes, "The embedding model did not answer in time, so this answer goes without it.") {
+	if !slices.Contains(r.Notes, "The embedding model did not answer in time, so this answer does not use it.") {
 		t.Errorf("notes are %q", r.Notes)
 	}
 }
@@ -240,7 +240,7 @@ func TestRerank(t *testing.T) {
 	if got := paths(r); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if !slices.Contains(r.Notes, "The reranking model failed, so this answer goes without it.") {
+	if !slices.Contains(r.Notes, "The reranking model failed, so this answer does not use it.") {
 		t.Errorf("notes are %q", r.Notes)
 	}
 }
@@ -274,7 +274,7 @@ func TestExpandRemembers(t *testing.T) {
 		{"fails", 4, 0},
 	} {
 		r := search(t, x, c.query)
-		failed := slices.Contains(r.Notes, "The expansion model failed, so this answer goes without it.")
+		failed := slices.Contains(r.Notes, "The expansion model failed, so this answer does not use it.")
 		if n != c.asked || len(r.Hits) != c.hits || failed != (c.query == "fails") {
 			t.Errorf("%s: asked %d times, found %v, notes %q", c.query, n, paths(r), r.Notes)
 		}
@@ -321,7 +321,7 @@ func TestModelsShareTheTimeOfASearch(t *testing.T) {
 		}),
 	}})
 	update(t, x, h)
-	const outOfTime = "The reranking model was not asked, since others took the time that a search has for models, so this answer goes without it."
+	const outOfTime = "The reranking model was not called, because other models used up the search's time for models, so this answer does not use it."
 	for _, c := range []struct {
 		query string
 		takes time.Duration
@@ -375,7 +375,7 @@ func TestTheLogNamesTheModel(t *testing.T) {
 		}
 	}
 	for l := range strings.Lines(log.String()) {
-		if strings.Contains(l, "lately") != strings.Contains(l, "level=DEBUG") {
+		if strings.Contains(l, "recently") != strings.Contains(l, "level=DEBUG") {
 			t.Errorf("at another level than is due: %s", l)
 		}
 	}

@@ -126,7 +126,7 @@ func TestShapesOfIssuers(t *testing.T) {
 		{"Keycloak, an ID token", keycloakOptions, rs, jwt, with(keycloakToken, obj{"typ": "ID", "at_hash": "x"}), nil, "", "not an access token"},
 		{"Keycloak, without an audience mapper", keycloakOptions, rs, jwt, with(keycloakToken, obj{"aud": "account"}), nil, "", "another resource"},
 		{"Entra, version 2", entraOptions, rs, jwt, entraToken, both, ada, ""},
-		{"Entra, version 1", entraOptions, rs, jwt, with(entraToken, obj{"iss": "https://sts.windows.net/0f0e/", "ver": "1.0", "azp": nil, "appid": "my_client"}), nil, "", "another issuer"},
+		{"Entra, version 1", entraOptions, rs, jwt, with(entraToken, obj{"iss": "https://sts.windows.net/0f0e/", "ver": "1.0", "azp": nil, "appid": "my_client"}), nil, "", "an issuer that this server does not accept"},
 		{"Entra, another tenant", entraOptions, rs, jwt, with(entraToken, obj{"tid": "evil"}), nil, "", "claim tid"},
 		{"Entra, an ID token of the same application", entraOptions, rs, jwt, with(entraToken, obj{"azp": nil, "scp": nil}), nil, "", "names no client"},
 		{"Entra, an address that anybody may have written", entraOptions, rs, jwt, with(entraToken, obj{"xms_edov": nil}), both, "", ""},

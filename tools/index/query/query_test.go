@@ -99,8 +99,8 @@ func TestQueryNotes(t *testing.T) {
 		notes []string // the starts of the notes
 	}{
 		{`plain "phrase" -word source:x since:2w`, nil},
-		{`author:me`, []string{`author: is no qualifier, so "author:me" was searched for as words.`}},
-		{`node:fs node:fs`, []string{`node: is no qualifier`}},
+		{`author:me`, []string{`There is no qualifier author:, so "author:me" was searched for as words.`}},
+		{`node:fs node:fs`, []string{`There is no qualifier node:`}},
 		{`since:whenever x`, []string{`since:whenever was left out: a date is written as`}},
 		{`sort:sideways limit:-3 x`, []string{`sort:sideways was left out`, `limit:-3 was left out`}},
 		{`kind:memry x`, []string{`kind:memry is unknown`}},
