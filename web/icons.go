@@ -13,7 +13,7 @@ import (
 //go:embed icons/*.svg icons/LICENSE
 var iconFiles embed.FS
 
-// icon returns the named icon as an inline picture without a text of its own.
+// icon returns the named icon as an inline SVG, which screen readers skip.
 func icon(name string) (template.HTML, error) {
 	body, err := iconFiles.ReadFile("icons/" + name + ".svg")
 	if err != nil {

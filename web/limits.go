@@ -2,8 +2,8 @@ package web
 
 // EditLimits are the limits of the pages that change files. Zero means the default.
 type EditLimits struct {
-	MaxFile   int64 // bytes of a file, as in the store of spaces; default 10 MiB
-	MaxChange int64 // bytes of a change, as in the store of spaces; default 100 MiB
+	MaxFile   int64 // bytes of a file, the same as in the store of spaces; default 10 MiB
+	MaxChange int64 // bytes of a change, the same as in the store of spaces; default 100 MiB
 	MaxText   int64 // bytes of a text that a page can edit; default 1 MiB
 	MaxFiles  int   // files per upload, move or deletion; default 1,000
 	Uploads   int   // uploads and moves in memory at once; default 2

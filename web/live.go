@@ -25,7 +25,7 @@ type LiveOptions struct {
 	// negative number none.
 	MaxStreams int
 	// Heartbeat is how often a stream sends a sign of life and checks that its reader
-	// still has access.
+	// still has access; 0 means the default.
 	Heartbeat time.Duration
 
 	// MaxDownloads is how many bundles and archives a person may download at once; four
@@ -38,9 +38,10 @@ type LiveOptions struct {
 	DownloadRate  int64
 }
 
-// Live sends new commits to open pages and tracks downloads, so that both end when a
-// person loses access. It receives the store's events. It does not wait for a page that
-// falls behind, but makes it reload. It is safe for concurrent use.
+// Live sends new commits to open pages and tracks downloads. Its methods End… stop the
+// streams and downloads of people who lose access. Live receives the store's events. It does
+// not wait for a page that falls behind, but makes the page reload. It is safe for concurrent
+// use.
 type Live struct {
 	o LiveOptions
 
@@ -55,7 +56,7 @@ type Live struct {
 
 var _ space.Events = (*Live)(nil)
 
-// NewLive returns a hub without streams.
+// NewLive returns a Live without streams.
 func NewLive(o LiveOptions) *Live {
 	if o.MaxStreams == 0 {
 		o.MaxStreams = DefaultMaxStreams
@@ -173,8 +174,7 @@ func (l *Live) Streams() int {
 }
 
 // subscribe begins a stream. The returned context is canceled when the stream ends; the
-// caller must call leave. s is nil if the person has too many streams or the hub is
-// closed.
+// caller must call leave. s is nil if the person has too many streams or l is closed.
 func (l *Live) subscribe(ctx context.Context, user space.UserID, session string, id space.SpaceID) (_ context.Context, s *subscription, leave func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

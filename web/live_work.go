@@ -13,9 +13,10 @@ import (
 	"satchel/internal/space"
 )
 
-// Follow answers with server-sent events. next blocks until there is news, and returns the event's
-// name and its data for JSON. The stream ends when next returns an error, or when the visitor leaves
-// or is signed out. id is the space that the events are about.
+// Follow answers with server-sent events about the space id. next blocks until there is news, and
+// returns the event's name and its data for JSON. If ctx ends first, next returns its error, and
+// the stream goes on. The stream ends when next returns another error, or when the visitor leaves
+// or is signed out.
 func (s *Site) Follow(v *Visit, id space.SpaceID, next func(ctx context.Context) (event string, data any, err error)) error {
 	if v.R.Method == http.MethodHead {
 		return nil

@@ -15,7 +15,8 @@ type Location struct {
 	Space service.View
 	Path  space.Path // "" for the whole space
 	Slash bool       // the address ends in a slash
-	// Commit is the commit to show: the one in the address, or head. At is "" for head.
+	// Commit is the commit to show. At is the commit in the address; if it is "", Commit is
+	// head.
 	Commit space.CommitID
 	At     space.CommitID
 }
@@ -98,8 +99,9 @@ func DoneURL(where, done string) string { return where + "?done=" + done }
 // MaxMoved limits how many files of a commit are searched for a move.
 const MaxMoved = 2000
 
-// MovedTo returns the path to which a commit moved the file at p. It is "" if the commit
-// did not move the file, or has copies of it at several paths.
+// MovedTo returns the path to which a commit moved the file at p. The path is "" if the commit
+// did not move the file, added copies of it at several paths, or changed more than MaxMoved
+// files.
 func MovedTo(v *Visit, m service.View, p space.Path, c space.Commit) (to space.Path, err error) {
 	if c.Parent == "" {
 		return "", nil

@@ -43,10 +43,9 @@ func (s *Site) See(v *Visit, path string) error {
 }
 
 // SendTo sends the browser to another site or program. client is the name of the client, or
-// empty. asked reports that the person just
-// submitted a form for it. If the content security policy for forms could block the
-// redirect, a page continues there by itself instead. A program is opened only if the
-// person asked or follows a link.
+// empty. asked reports that the person just submitted a form to go there. If the content
+// security policy for forms could block the redirect, SendTo answers with a page that goes
+// there by itself. If the person did not ask, a program opens only from a link on that page.
 func (s *Site) SendTo(v *Visit, location, client string, asked bool) error {
 	u, err := wayBack(location)
 	if err != nil {
@@ -70,6 +69,7 @@ func wayBack(location string) (*url.URL, error) {
 	return u, nil
 }
 
+// IsWeb reports whether an address is http or https, so that it does not open a program.
 func IsWeb(u *url.URL) bool { return u.Scheme == "https" || u.Scheme == "http" }
 
 // OfferToSend answers with a page that links to another site or program, without going
@@ -95,8 +95,8 @@ type leaving struct {
 	URL    template.URL
 	Host   string
 	Client string // how the page calls the client
-	App    bool
-	Auto   bool // the page goes there by itself
+	App    bool   // the address opens a program
+	Auto   bool   // the page goes there by itself
 }
 
 // hostOf returns how pages name the target of an address.
@@ -135,8 +135,8 @@ func FormSources(u *url.URL) string {
 	return u.Scheme + "://" + u.Host + " https:"
 }
 
-// SendToProvider sends the browser to a provider. After a form it uses a page, because a
-// policy for forms cannot list where the provider redirects to.
+// SendToProvider sends the browser to a provider. After a form, it answers with a page that
+// goes there by itself, because a policy for forms cannot list where the provider redirects to.
 func (s *Site) SendToProvider(v *Visit, location string) error {
 	u, err := url.Parse(location)
 	if err != nil || !IsWeb(u) || u.Host == "" {

@@ -54,7 +54,7 @@ func HowMade(tool string) string {
 	return ""
 }
 
-// UndoFor is how long after a change on the pages its confirmation offers to undo it.
+// UndoFor is how long the confirmation of a change on the pages offers to undo the change.
 const UndoFor = 15 * time.Minute
 
 // IsFresh reports whether a person made a commit on the pages within the last UndoFor.
@@ -62,8 +62,8 @@ func IsFresh(c space.Commit, now time.Time) bool {
 	return space.IsWebTool(c.Tool) && now.Sub(c.Time) <= UndoFor
 }
 
-// FreshChange returns the commit that an address names as what the visitor just did. ok is false
-// unless the commit is fresh, because anybody can send a link.
+// FreshChange returns the commit whose ID is in an address that confirms the visitor's last
+// change. ok is false unless the commit is fresh, because anybody can send such a link.
 func (s *Site) FreshChange(v *Visit, m service.View, id space.CommitID) (c space.Commit, ok bool) {
 	if !id.Valid() {
 		return c, false

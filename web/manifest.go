@@ -34,8 +34,8 @@ type shareTarget struct {
 	Params map[string]string `json:"params"`
 }
 
-// showManifest handles GET /manifest.webmanifest. It is the same for everybody, because browsers
-// fetch it without a session.
+// showManifest handles GET /manifest.webmanifest. The manifest is the same for everybody, because
+// browsers fetch it without a session.
 func (s *Site) showManifest(w http.ResponseWriter, r *http.Request) {
 	s.secureHeaders(w, r)
 	w.Header().Set("Content-Type", "application/manifest+json")

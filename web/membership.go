@@ -24,8 +24,8 @@ func (s *Site) Spaces(v *Visit) ([]service.View, error) {
 	return v.spaces, nil
 }
 
-// Space returns the space of the path as the visitor may read it. If they are not a
-// member, the space does not exist for them.
+// Space returns the space whose ID is in the path. If the visitor is not a member, it returns
+// ErrGone.
 func (s *Site) Space(v *Visit) (service.View, error) {
 	id := space.SpaceID(v.R.PathValue("id"))
 	all, err := s.Spaces(v)
@@ -38,7 +38,7 @@ func (s *Site) Space(v *Visit) (service.View, error) {
 	return service.View{}, ErrGone
 }
 
-// WritableSpace is Space for actions that readers are not allowed.
+// WritableSpace is like Space, but returns an error if the visitor may only read the space.
 func (s *Site) WritableSpace(v *Visit) (service.View, error) {
 	m, err := s.Space(v)
 	if err == nil && m.Role == space.Reader {
@@ -47,7 +47,7 @@ func (s *Site) WritableSpace(v *Visit) (service.View, error) {
 	return m, err
 }
 
-// OwnedSpace is Space for actions that only owners are allowed.
+// OwnedSpace is like Space, but returns an error if the visitor does not own the space.
 func (s *Site) OwnedSpace(v *Visit) (service.View, error) {
 	m, err := s.Space(v)
 	if err == nil && m.Role != space.Owner {

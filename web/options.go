@@ -47,7 +47,7 @@ const (
 	DefaultWaitingTime = 50 * time.Millisecond
 )
 
-// The limits of Options.Limit.
+// The kinds of requests that Options.Limit limits.
 const (
 	LimitPage   = "page"   // any page
 	LimitSignIn = "signin" // an attempt to sign in
@@ -55,16 +55,16 @@ const (
 	LimitInvite = "invite" // an attempt to use an invitation
 )
 
-// CalledAs is a name that a client gave itself, and when it last used it.
+// CalledAs is a name that a client gave itself, and the time when the client last used it.
 type CalledAs struct {
 	Name string
 	At   time.Time
 }
 
-// RefusedRequest is the last request that the server refused to a client.
+// RefusedRequest is the last request of a client that the server refused.
 type RefusedRequest struct {
-	Name   string    `json:"name"` // the client gave it to itself; it may be empty
-	Asked  string    `json:"asked"`
+	Name   string    `json:"name"`  // the client gave it to itself; it may be empty
+	Asked  string    `json:"asked"` // the method and the path
 	Status int       `json:"status"`
 	Why    string    `json:"why"` // it may be empty
 	At     time.Time `json:"-"`
@@ -75,7 +75,7 @@ type Options struct {
 	// Issuer is the origin of the pages, such as https://example.com; required. MCPURL is
 	// the address that people give to their clients.
 	Issuer, MCPURL string
-	// Accounts holds users, sessions and all that they own; required.
+	// Accounts stores users and everything that belongs to them, such as sessions; required.
 	Accounts *store.Store
 	// OAuth is the built-in authorization server. It is nil if tokens of another issuer
 	// are used; then there is no consent page.
@@ -96,7 +96,7 @@ type Options struct {
 
 	// App is the GitHub App with which people connect repositories; required.
 	App *app.Client
-	// PollEvery is how often the remote of a space in use is checked; 0 means never.
+	// PollEvery is how often the remote of a recently used space is checked; 0 means never.
 	// Webhooks reports that GitHub announces pushes.
 	PollEvery time.Duration
 	Webhooks  bool
@@ -104,7 +104,7 @@ type Options struct {
 	// the server. It is shown to admins of a server that only its own machine can reach.
 	// It may be empty.
 	Stdio []string
-	// Live sends commits to open pages; nil means one without events.
+	// Live sends commits to open pages; nil means a new Live, which receives no events.
 	Live *Live
 	// WaitingTime is how long a page that is not about one space looks for changes that wait
 	// for review; 0 means DefaultWaitingTime.
@@ -120,8 +120,9 @@ type Options struct {
 	// recently, the latest first; nil means that none are known.
 	Called func(space.GrantID) []CalledAs
 
-	// Refused returns the last requests of clients that the server refused, the latest first:
-	// those from a network address, or all; nil means that none are known.
+	// Refused returns the last requests of clients that the server refused, the latest first.
+	// If all is false, it returns only those from the network address. nil means that none are
+	// known.
 	Refused func(address string, all bool) []RefusedRequest
 
 	// InviteLifetime and LinkLifetime are the lifetimes of invitations and sign-in links;

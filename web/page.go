@@ -19,19 +19,19 @@ import (
 // Page is the data of the layout. Body is the data of the page's own template.
 type Page struct {
 	Title string
-	// Label stands above the title, such as the name of a space.
+	// Label is the name of the space, which is shown beside the title.
 	Label string
 	Body  any
 
-	// Script includes the script. FormsTo are further sources for the form-action of the
+	// Script includes satchel.js. FormsTo are further sources for the form-action of the
 	// content security policy.
 	Script  bool
 	FormsTo string
 	// Scripts and Styles are further static files to include.
 	Scripts, Styles []string
-	// Beside are static files with scripts for a page that shows other people's text. There
-	// only they and the scripts of the layout run, and they may only ask for addresses that
-	// begin with Asks.
+	// Beside are static files with scripts for a page that shows other people's text. On such
+	// a page, no other scripts run except those of the layout. The files of Beside may request
+	// only the address Asks, or what is below it if it ends in a slash.
 	Beside []string
 	Asks   string
 	// Wide is for editors, lists of files and differences, which need more than the usual width.
@@ -73,7 +73,7 @@ func (s *Site) Page(v *Visit, status int, name string, p Page) error {
 				p.Nav = &all[0]
 			}
 			p.Waiting = s.waitingIn(v, &p)
-			failing, _ := s.Service.CountFailedSyncs(v.R.Context(), v.Actor(), service.None{}) // it only fails for nobody
+			failing, _ := s.Service.CountFailedSyncs(v.R.Context(), v.Actor(), service.None{}) // fails only without a user
 			p.Shell = s.shellOf(v, &p, all, failing)
 		}
 	}
@@ -260,7 +260,8 @@ type failure struct {
 	Again      bool // the same address may work later
 }
 
-// Gone returns ErrGone for everything that does not exist for this person.
+// Gone returns ErrGone if err says that something does not exist for this person, or that its
+// ID is invalid. Otherwise it returns err.
 func Gone(err error) error {
 	switch fault.CodeOf(err) {
 	case fault.NotFound, fault.Invalid:

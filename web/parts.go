@@ -20,7 +20,7 @@ type Node struct {
 	Dir       bool
 	Open      bool   // its children are shown
 	Children  []Node // nil if they are not loaded
-	More      int    // stands for this many names that are left out
+	More      int    // if not 0, the node is a link to this many more names
 }
 
 // partArgs returns the arguments of a part: pairs of a name and a value.

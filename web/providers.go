@@ -8,8 +8,11 @@ type NamedProvider struct {
 	Name string
 }
 
+// FlowKind returns the kind of the flows of the provider.
 func (p NamedProvider) FlowKind() FlowKind { return FlowProvider + FlowKind(p.Name) }
-func (p NamedProvider) Callback() string   { return "/signin/" + p.Name + "/callback" }
+
+// Callback returns the path to which the provider sends the browser back.
+func (p NamedProvider) Callback() string { return "/signin/" + p.Name + "/callback" }
 
 // Providers returns the configured providers.
 func (s *Site) Providers() []NamedProvider {

@@ -14,8 +14,8 @@ type RemoteView struct {
 	// it, and Token that a token is stored.
 	URL, Branch, Username string
 	GitHub, Token         bool
-	// Every is how often the remote is checked while the space is in use; 0 if it is
-	// checked only on use. Told reports that the remote announces pushes.
+	// Every is how often the remote of a recently used space is checked; 0 if it is checked
+	// only on use. Told reports that the remote announces pushes.
 	Every time.Duration
 	Told  bool
 }

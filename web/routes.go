@@ -74,7 +74,7 @@ func (s *Site) adminTabs(path string) []Link {
 type SettingsTab struct {
 	Order      int
 	Path, Name string
-	Find       string // the name in the palette, if another one than Name
+	Find       string // the name in the palette; "" means Name
 	Owner      bool
 }
 
@@ -236,6 +236,7 @@ func tooMany(wait time.Duration) error {
 	return &fault.Error{Code: fault.Limited, Public: "Too many requests came from your network. Wait a moment and try again.", RetryAfter: max(wait, time.Second)}
 }
 
+// BadForm returns the error that pages show if a form could not be read because of err.
 func BadForm(err error) error {
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {

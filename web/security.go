@@ -65,7 +65,8 @@ var errOrigin = errors.New("the form is of another origin")
 const otherName = "from-another-name"
 
 // atIssuer redirects a browser that uses another name of the server, such as 127.0.0.1, to
-// the name for which cookies and passkeys are valid. ok is false if it has answered.
+// the name for which cookies and passkeys are valid. ok is false if it has answered or if it
+// returns an error.
 func (s *Site) atIssuer(v *Visit) (ok bool, err error) {
 	r := v.R
 	raw, marked := strings.CutSuffix(r.URL.RawQuery, otherName)

@@ -45,7 +45,7 @@ func (s *Site) CookieName(name string) string {
 const sessionCookie = "satchel"
 
 // SetCookie stores a secret in the browser until it expires; an empty secret deletes the
-// cookie. It is Lax because browsers don't send Strict cookies when GitHub redirects back.
+// cookie. Cookies are Lax because browsers don't send Strict ones when GitHub redirects back.
 func (s *Site) SetCookie(w http.ResponseWriter, name, secret string, expires time.Time) {
 	c := &http.Cookie{Name: s.CookieName(name), Value: secret, Path: "/", HttpOnly: true, Secure: s.Secure, SameSite: http.SameSiteLaxMode}
 	if secret == "" {

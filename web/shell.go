@@ -19,8 +19,8 @@ type shell struct {
 	Label  string // of the person
 	Spaces []spaceLink
 	More   int // number of spaces that Spaces leaves out
-	// First are the places that a phone shows in its bar; Rest are the others, and Below
-	// those under them.
+	// First are the places that a phone shows in its bar. Rest and Below are two further
+	// groups, which a phone shows in a menu.
 	First, Rest, Below []Link
 	Search, Jump       string // addresses of the search and of the names for the palette; "" without a space
 	Account            bool   // the page is about the account
@@ -34,7 +34,8 @@ type spaceLink struct {
 	Here bool
 }
 
-// shellScript runs on every page with the frame: it opens the palette and closes menus.
+// shellScript runs on every page with the frame. It closes menus and opens the palette: a dialog
+// that goes to a page or a file, or searches.
 const shellScript = "shell.js"
 
 // switcherSpaces limits the spaces in the space switcher.
@@ -160,8 +161,8 @@ func (s *Site) chooseTheme(v *Visit) error {
 	return s.See(v, s.cameFrom(v.R))
 }
 
-// cameFrom returns the address of the page that sent a form, or "/" if a browser cannot open
-// that address: it is also the address of a form.
+// cameFrom returns the address of the page that sent a form. It returns "/" if a GET of that
+// address finds no page. For example, the page may itself be the answer to a form.
 func (s *Site) cameFrom(r *http.Request) string {
 	from, err := url.Parse(r.Referer())
 	if err != nil || from.Host != s.Origin.Host {

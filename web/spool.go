@@ -7,8 +7,8 @@ import (
 	"satchel/internal/space"
 )
 
-// A form of more than spoolFrom bytes is stored in files until it is answered. The number
-// of such forms at a time is limited for each person and in total.
+// Pages that accept forms of more than spoolFrom bytes may store them in files until they are
+// answered. The number of such forms at a time is limited for each person and in total.
 const (
 	spoolFrom      = 1 << 20
 	spoolsOfPerson = 3

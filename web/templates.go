@@ -108,7 +108,7 @@ func printsTime(t *template.Template, name string, seen map[string]bool) bool {
 	return false
 }
 
-// MethodText says with what somebody signed in, such as "a passkey".
+// MethodText describes a method with which people sign in, such as "a passkey".
 func (s *Site) MethodText(method string) string {
 	for _, p := range s.Providers() {
 		if p.Name == method {

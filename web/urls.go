@@ -7,14 +7,15 @@ import (
 	"satchel/internal/space"
 )
 
-// SpaceURL returns the address of a space's page of a kind for a path.
+// SpaceURL returns the address of a page of a space for a path. kind names the page, such as
+// "edit".
 func SpaceURL(id space.SpaceID, kind string, p space.Path) string {
 	u := url.URL{Path: "/spaces/" + string(id) + "/" + kind + "/" + string(p)}
 	return u.EscapedPath()
 }
 
-// PageURL returns the address of a space's page, for a path and at a commit unless they
-// are empty.
+// PageURL returns the address of a page of a space, such as "history", for a path at a commit.
+// p and at may be empty.
 func PageURL(id space.SpaceID, page string, p space.Path, at space.CommitID) string {
 	u := "/spaces/" + url.PathEscape(string(id)) + "/" + page + "/"
 	if p != "" {
@@ -27,6 +28,7 @@ func PageURL(id space.SpaceID, page string, p space.Path, at space.CommitID) str
 	return u + AtQuery(at)
 }
 
+// AtQuery returns the query that selects a commit, or "" for head.
 func AtQuery(at space.CommitID) string {
 	if at == "" {
 		return ""
@@ -34,7 +36,8 @@ func AtQuery(at space.CommitID) string {
 	return "?at=" + string(at)
 }
 
-// SpacePath returns the address of a page of a space.
+// SpacePath returns the address of a page of a space. rest is the part after the space's ID. It
+// may have a query, and is not escaped.
 func SpacePath(id space.SpaceID, rest string) string { return "/spaces/" + string(id) + "/" + rest }
 
 // URLQuery encodes pairs of names and values as a query.

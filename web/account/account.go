@@ -1,5 +1,5 @@
 // Package account serves the pages about a person: the first page, the account, keys,
-// and signing out.
+// and signing out. Register adds them to a site.
 package account
 
 import (

@@ -20,21 +20,22 @@ const (
 	homeOthers  = 4
 )
 
-// homePage is the overview. It contains the first steps until the person has done them.
+// homePage is the first page. It contains the first steps until the person has done them.
 type homePage struct {
 	Name  string
 	Space *service.View
 	Steps []step
-	Left  int // number of steps to do
-	Kept  bool
+	Left  int  // number of steps to do
+	Kept  bool // the person just answered the questions of the first steps
 
-	// Overview reports whether a client was ever used. From then on the page is an overview.
+	// Overview reports whether a client was ever used or the person dismissed the first
+	// steps. From then on the page is an overview.
 	Overview bool
 	Joined   *service.View // the space to which the visitor was just invited
 	Clients  []client
 	More     int
 	Commits  []change
-	Brought  bool // there is a commit that the server did not create itself
+	Brought  bool // a client, the pages or a command made one of Commits
 	Push     web.RemoteView
 	Held     int // number of the visitor's files that could not be committed; -1 if unknown
 	Link     *auth.RepositoryLink

@@ -87,7 +87,8 @@ func (s *pages) knownOf(ctx context.Context, m service.View) (known, error) {
 }
 
 // needsOf lists what needs the attention of the person: first the changes to confirm in any
-// space, then the troubles of the space of the page, the most urgent first.
+// space, then the troubles of the space of the page, the most urgent first. An unused key and
+// sources that cannot be updated come last.
 func (s *pages) needsOf(v *web.Visit, h homePage, clients []client) (out []need, err error) {
 	for _, w := range h.Waiting {
 		name := web.Shorten(w.Name, 60)

@@ -28,8 +28,9 @@ type step struct {
 	Skip, SkipLabel string
 }
 
-// steps returns the first steps of a new user: first the connection of a client, which is the
-// point of the others. They stay until each is done or the person dismisses the list.
+// steps returns the first steps of a new user. The connection of a client comes first, because
+// the other steps are of no use without it. They stay until each is done or the person dismisses
+// the list.
 func (s *pages) steps(v *web.Visit, h homePage, called bool) ([]step, error) {
 	if s.skipped(v, dismissCookie) {
 		return nil, nil

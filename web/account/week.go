@@ -27,7 +27,7 @@ const (
 	chartWords           = 20 // the height of the line of days below the bars
 )
 
-// week is what clients changed in the last seven days, which begin and end in UTC.
+// week is what clients changed in the last seven days. The days are in UTC.
 type week struct {
 	Today, Whole int // changes
 	Cut          bool
@@ -43,7 +43,7 @@ type week struct {
 
 // clientWeek is what one client changed.
 type clientWeek struct {
-	Name         string // as the activity filters it
+	Name         string // the name by which the activity page filters
 	Today, Whole int
 	Last         time.Time
 }
@@ -51,7 +51,7 @@ type clientWeek struct {
 // bar is a day of the chart.
 type bar struct {
 	web.Bar
-	Middle, Base float64 // where its day stands
+	Middle, Base float64 // position of the text Day
 	Day, Title   string
 	Count        int
 }

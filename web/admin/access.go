@@ -41,7 +41,7 @@ func (e accessEntry) Joined() string {
 type accessMethod struct {
 	Name  string
 	On    bool
-	About string // for whom it is
+	About string // how people use it, or who needs it
 	How   string // how to switch it on
 	URL   string // the page that switches it on; "" if there is none
 }
@@ -144,8 +144,8 @@ func otherWays(by map[string]int) []accessEntry {
 	return out
 }
 
-// methods returns the ways to sign in, and for each whether it is on. Mail comes from the address
-// from.
+// methods returns the ways to sign in, and for each whether it is on. from is the sender's
+// address of mail; it may be empty.
 func (s *pages) methods(from string) []accessMethod {
 	names := map[string]string{}
 	for _, p := range s.Offered() {

@@ -1,5 +1,5 @@
 // Package admin serves the pages of admins. They show the people who use the server, access
-// to it, the audit log, its health and its usage.
+// to it, the audit log, its health and its usage. Register adds them to a site.
 package admin
 
 import (

@@ -29,15 +29,15 @@ func newAuditWords(method func(string) string) *auditWords {
 	return &auditWords{method, sentences(), regexp.MustCompile(`\[[^\]]*\]|\{[a-z]+\}`)}
 }
 
-// phrase is a part of the sentence about an entry. A name is what a person or a client chose.
+// phrase is a part of the sentence about an entry.
 type phrase struct {
 	Text string
-	Name bool
+	Name bool // a person or a client chose the text
 }
 
 // sentences returns the forms of sentences by action. A key in braces stands for a detail of the
 // entry: {who} for the person, and {about} for the subject. A part in brackets is left out if one
-// of its keys has no text. An entry takes the first form whose keys all have a text.
+// of its keys has no text. An entry uses the first form whose other keys all have a text.
 func sentences() map[string][]string {
 	return map[string][]string{
 		"session.start": {"{who} signed in[ with {method}]"},
@@ -121,7 +121,7 @@ func (e event) sentence() []phrase {
 	return nil // the last form has no text only if the person has none
 }
 
-// filled replaces the keys of a sentence. ok is false if one outside of brackets has no text.
+// filled replaces the keys of a sentence. ok is false if a key outside of brackets has no text.
 func (e event) filled(form string) (out []phrase, ok bool) {
 	add := func(p phrase) {
 		if n := len(out); p.Text == "" {
@@ -235,7 +235,7 @@ func (e event) who() phrase {
 	text := e.User
 	switch {
 	case text != "" || e.Via == "command line":
-	case e.Action == "user.create": // people join
+	case e.Action == "user.create": // the new user joined
 		text = e.About
 	case e.Via == "invitation":
 		text = e.detail("user")
@@ -252,7 +252,7 @@ func (e event) who() phrase {
 	return phrase{Text: "The server"}
 }
 
-// detail returns a detail as text, with the name of an ID.
+// detail returns a detail as text. It replaces an ID with the name, if the name is known.
 func (e event) detail(key string) string {
 	switch value := e.Detail[key].(type) {
 	case nil:
@@ -276,8 +276,8 @@ func (e event) named() string {
 	return e.About
 }
 
-// ownName leaves the owner out of the name of a space that the actor owns, or the person whom
-// the entry is about.
+// ownName returns the name of a space. It leaves out the owner if the owner acted, or if the
+// sentence names the owner anyway.
 func (e event) ownName(name string) string {
 	owner, short, ok := strings.Cut(name, "/")
 	if ok && (owner == e.User || e.Action == "key.create" && owner == e.detail("user") || owner == e.detail("owner")) {
@@ -296,7 +296,8 @@ func withArticle(role string) string {
 	return "a " + role
 }
 
-// way says how an entry came about: by which front, and from which browser.
+// way says how the actor reached the server: over which interface or from which browser, and
+// from which network address.
 func (e event) way() string {
 	text := map[string]string{
 		"web": "on the pages", "consent": "on the pages", "command line": "on the command line", "client": "by the client", "registration": "by the client",

@@ -85,7 +85,7 @@ func status(code fault.Code) int {
 	case fault.Unavailable:
 		return http.StatusServiceUnavailable
 	case fault.Canceled:
-		return 499 // the caller is gone; as nginx logs it
+		return 499 // what nginx logs when the caller is gone
 	}
 	return http.StatusInternalServerError
 }
@@ -247,7 +247,7 @@ func jsonProblem(err error) string {
 	return "it breaks off"
 }
 
-// quoted quotes a caller's text for a message to them.
+// quoted shortens and quotes a caller's text, for a message to the caller.
 func quoted(s string) string { return strconv.Quote(short(s)) }
 
 func short(s string) string {

@@ -1,10 +1,10 @@
 // Package api is the REST API for programs that don't use MCP. Each file has the routes of
-// one subject; allRoutes lists them all.
+// one subject; allRoutes lists them all. Call [New], then serve [Server.Handler].
 //
-// docs/api.md says what a request can reach. Every request needs a bearer token; cookies are
-// ignored, and pages of other sites cannot read the answers. Paths are relative to the
-// library, and paths that lead out of it are rejected first. Every answer is JSON, and so is
-// every error:
+// docs/api.md says what a request can reach. Every request needs a bearer token, except for the
+// OpenAPI document. Cookies are ignored, and pages of other sites cannot read the answers. Paths
+// are relative to the library, and paths that lead out of it are rejected first. Every answer is
+// JSON, and so is every error:
 //
 //	{"error": {"code": "...", "message": "..."}, "message": "...", "statusCode": 400}
 //

@@ -107,7 +107,7 @@ func failures() object {
 	return out
 }
 
-// fails reports whether a route can answer with a failure.
+// fails reports whether a route can answer with an error status.
 func (r route) fails(status int) bool {
 	switch status {
 	case http.StatusBadRequest:
@@ -133,7 +133,7 @@ func reference(name string) object { return object{"$ref": "#/components/schemas
 // generator makes schemas from types. It keeps its first error.
 type generator struct {
 	schemas object
-	types   map[string]reflect.Type // of the schemas
+	types   map[string]reflect.Type // type of each schema, by its name
 	limits  map[string]int
 	err     error
 }
@@ -214,7 +214,7 @@ func (g *generator) schema(t reflect.Type, request bool) object {
 			g.fail("%s and %s have the same schema name", of, t)
 		} else if of == nil {
 			s := object{"type": "object", "additionalProperties": false}
-			g.schemas[name], g.types[name] = s, t // set before the fields are added, which may refer to it
+			g.schemas[name], g.types[name] = s, t // set first, because a field may have the type t
 			properties, required := object{}, []string{}
 			g.fields(t, request, properties, &required)
 			s["properties"] = properties

@@ -81,7 +81,7 @@ func (q queryWords) matches(r resultView) []matchView {
 	for _, i := range found[:min(maxMatches, len(found))] {
 		m := matchView{Path: r.Path, Line: max(1, first), Content: clipped(lines[i])}
 		if last-first == len(lines)-1 {
-			m.Line += i // the snippet has each of its lines
+			m.Line += i // the snippet leaves no line out
 		}
 		out = append(out, m)
 	}

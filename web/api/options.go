@@ -26,8 +26,8 @@ type Options struct {
 	Verifier auth.Verifier
 	// URL is the server's origin, such as https://example.com.
 	URL, Version string
-	// Origin returns the URL at which a request's client reached the server, the base
-	// of the URLs in its answers. nil means URL.
+	// Origin returns the URL at which a request reached the server. The URLs in the answer
+	// begin with it. nil means URL.
 	Origin func(*http.Request) string
 
 	// HostAllowed reports whether requests with a Host are accepted; nil accepts any.

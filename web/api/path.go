@@ -12,8 +12,8 @@ import (
 const libraryDir = "/library"
 
 // inLibrary converts a caller's path to a path for tools. The caller's path is relative to
-// the library; it may also begin with /library. Paths that lead elsewhere are rejected here
-// in any case, because spaces must not be reachable. The error is a fault.Invalid.
+// the library; it may also begin with /library. Paths that lead elsewhere are rejected here,
+// before a tool sees them, because spaces must not be reachable. The error is a fault.Invalid.
 //
 // Line numbers, a heading or a glob in the path are kept.
 func inLibrary(p string) (string, error) {
@@ -56,7 +56,7 @@ func fromLibrary(p string) (rel string, ok bool) {
 	return strings.CutPrefix(p, libraryDir+"/")
 }
 
-// libraryPath makes a path in the metadata of tools absolute; it may be relative to the
+// libraryPath makes a path absolute. Paths in the metadata of tools may be relative to the
 // library.
 func libraryPath(p string) string {
 	if p == "" || strings.HasPrefix(p, "/") {

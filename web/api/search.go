@@ -67,7 +67,7 @@ type resultView struct {
 	Related     []string `json:"related,omitempty"`
 }
 
-// maxSearchPaths limits the paths of a query: each takes two of the query's 16 filters.
+// maxSearchPaths limits the paths of a query. A query has 16 path filters, and a path can need two.
 const maxSearchPaths = 8
 
 // search is POST /api/sandbox/search.

@@ -26,7 +26,7 @@ type Server struct {
 
 	mu       sync.Mutex
 	running  map[space.UserID]int // requests in progress
-	all      int
+	all      int                  // sum of running
 	closed   bool
 	finished chan struct{} // closed once the server is closed and no request is in progress
 }
@@ -86,7 +86,7 @@ type about struct {
 	query, optional     map[string]string // required and optional parameters, with their descriptions
 }
 
-// on makes a route from a function on the types of the request and the answer.
+// on makes a route from a function that takes the decoded body and returns the answer.
 func on[In body, Out any](method, path string, scope space.Scope, a about, f func(c *call, in In) (Out, error)) route {
 	r := route{method: method, path: path, scope: scope, about: a, out: reflect.TypeFor[Out]()}
 	if in := reflect.TypeFor[In](); in != reflect.TypeFor[noBody]() {

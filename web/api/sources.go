@@ -23,7 +23,7 @@ func (s *Server) sourceRoutes() []route {
 	}
 }
 
-// sourceView is a source in the form that SDK clients expect.
+// sourceView is a source, with the fields that Savoir's SDK reads of every source.
 type sourceView struct {
 	ID      string           `json:"id"`
 	Label   string           `json:"label"`
@@ -61,7 +61,8 @@ func stateOf(x space.Source) string {
 	return "ready"
 }
 
-// gitHubSourceView and youTubeSourceView have the names of Savoir's API for what a source follows.
+// gitHubSourceView and youTubeSourceView add what a source follows. The fields are named as in
+// Savoir's API, whose clients also work with this one.
 type gitHubSourceView struct {
 	sourceView
 	Type        string `json:"type" api:"enum=github"`
@@ -215,7 +216,7 @@ func (s *Server) sync(c *call, a syncRequest) (syncStartedView, error) {
 	}, nil
 }
 
-// count returns a number of sources in words.
+// count returns a text such as "3 sources".
 func count(n int) string {
 	if n == 1 {
 		return "1 source"

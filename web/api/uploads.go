@@ -10,7 +10,7 @@ import (
 	"satchel/internal/space"
 )
 
-// uploadView is a source after an upload.
+// uploadView is a source after a change of its files.
 type uploadView struct {
 	Source  sourceView         `json:"source"`
 	Files   []uploadedFileView `json:"files"`
@@ -34,7 +34,7 @@ func (s *Server) uploadOf(x service.UploadedToSource) uploadView {
 	return v
 }
 
-// uploadMedia is the media type of an uploaded file. The name of the file is its format.
+// uploadMedia is the media type of an uploaded file. The extension of the name says the format.
 const uploadMedia = "application/octet-stream"
 
 // uploadFile is POST /api/sources/{source}/files.

@@ -23,9 +23,9 @@ type Options struct {
 	Transport http.RoundTripper
 	// Retries is how often a request is repeated; default 3, negative: never.
 	Retries int
-	// Backoff is the longest wait before the first repetition; default 250 ms. The wait doubles
-	// each time and is random. MaxWait limits it, and limits the Retry-After that the client
-	// waits for; default 30 s. A request with a longer Retry-After fails at once.
+	// Backoff is the longest wait before the first repetition; default 250 ms. It doubles with
+	// each repetition, and the client waits for a random part of it. MaxWait limits every wait;
+	// default 30 s. If the server asks for a longer wait, the request fails at once.
 	Backoff, MaxWait time.Duration
 	// MaxAnswer limits an answer, in bytes; default 64 MiB.
 	MaxAnswer int64

@@ -16,7 +16,7 @@ var (
 	ErrLimited = errors.New("client: too many requests")
 	// ErrSandbox reports that the sandbox of a command could not start, or ended early.
 	ErrSandbox = errors.New("client: the sandbox failed")
-	// ErrNetwork reports that the server was not reached, or that its answer was not complete.
+	// ErrNetwork reports that the server was not reached, or that its answer cannot be used.
 	ErrNetwork = errors.New("client: the server was not reached")
 )
 
@@ -33,7 +33,7 @@ const (
 	CodeDamaged         = "damaged"
 	CodeCanceled        = "canceled" // the context ended
 	CodeInternal        = "internal"
-	CodeNetwork         = "network" // the server was not reached; only this package uses the code
+	CodeNetwork         = "network" // see ErrNetwork; only this package uses the code
 )
 
 // Error is a request that failed.
@@ -70,7 +70,7 @@ func (e *Error) Is(kind error) bool {
 	return false
 }
 
-// maxRetryAfter limits the waiting time that is believed.
+// maxRetryAfter limits Error.RetryAfter, whatever the server sends.
 const maxRetryAfter = 24 * time.Hour
 
 // knownCodes are the codes of the server. An answer with another code is not from Satchel.
@@ -79,7 +79,7 @@ var knownCodes = map[string]bool{
 	CodeUnavailable: true, CodeDamaged: true, CodeCanceled: true, CodeInternal: true, "method_not_allowed": true, "unsupported_media_type": true, "request_timeout": true,
 }
 
-// refusal returns the error in an answer, or nil if the answer has none of Satchel's.
+// refusal returns the error in an answer, or nil if the answer is not an error of Satchel's API.
 func refusal(res *http.Response, data []byte) *Error {
 	var body struct {
 		Error Problem `json:"error"`
@@ -94,7 +94,7 @@ func refusal(res *http.Response, data []byte) *Error {
 	return e
 }
 
-// cause returns the innermost error. For a connection this is the system's own word.
+// cause returns the innermost error. For a failed connection, it has the system's message.
 func cause(err error) error {
 	for {
 		next := errors.Unwrap(err)

@@ -60,7 +60,7 @@ func (r request) mayRepeat(e *Error) bool {
 	case e.Code == CodeNetwork && e.Status == 0, e.Code == CodeUnavailable:
 		return r.repeat
 	case e.Status == http.StatusBadGateway, e.Status == http.StatusServiceUnavailable, e.Status == http.StatusGatewayTimeout:
-		return r.repeat // of a proxy
+		return r.repeat // a proxy answered
 	}
 	return false
 }

@@ -97,7 +97,7 @@ type File struct {
 	Lines     int      `json:"lines,omitempty"`
 	ETag      string   `json:"etag,omitempty"`
 	Truncated bool     `json:"truncated"`
-	Next      string   `json:"next,omitempty"`       // what to read to go on
+	Next      string   `json:"next,omitempty"`       // the path to read next, for the rest
 	Matches   int      `json:"matchCount,omitempty"` // of SearchAndRead: the lines that match
 	Error     *Problem `json:"error,omitempty"`
 }
@@ -113,7 +113,7 @@ type Ran struct {
 	Command  string   `json:"command"`
 	Stdout   string   `json:"stdout"`
 	Stderr   string   `json:"stderr"`
-	Cut      int64    `json:"cut,omitempty"` // bytes of both that are left out
+	Cut      int64    `json:"cut,omitempty"` // bytes of Stdout and Stderr that are left out
 	ExitCode int      `json:"exitCode"`
 	Signal   string   `json:"signal,omitempty"`
 	End      string   `json:"end"`
@@ -126,7 +126,7 @@ type ShellResults struct {
 	Results   []Ran    `json:"results"`
 	Fresh     bool     `json:"fresh"` // nothing of earlier calls was in the sandbox
 	SessionID string   `json:"sessionId,omitempty"`
-	Error     *Problem `json:"error,omitempty"` // why the others did not run
+	Error     *Problem `json:"error,omitempty"` // why the other commands did not run
 }
 
 // Fact is a fact of a space.

@@ -14,7 +14,7 @@ import (
 // client is a client that people can connect, with the texts that they need for this.
 type client struct {
 	Slug, Name, About string
-	// Mark is two letters that stand for the client in lists; Icon is used in place of them.
+	// Mark is two letters that stand for the client in lists. Icon, if set, replaces Mark.
 	Mark, Icon string
 	// Public means that the client runs elsewhere and reaches only public addresses.
 	Public bool
@@ -45,9 +45,9 @@ func (c client) Called() string {
 	return c.Name
 }
 
-// isClient reports whether a name belongs to the client of a page. Clients choose their
-// names; these are the ones in use today. name is the grant's own name if the client has
-// not said another.
+// isClient reports whether a name belongs to the client of a page. name is a name that the
+// client sent, or the name of its grant. Clients choose their names; the words below are
+// part of the names in use today.
 func isClient(slug string, g service.Grant, name string) bool {
 	n := strings.NewReplacer(" ", "", "-", "", "_", "").Replace(strings.ToLower(name))
 	says := func(words ...string) bool {
@@ -70,7 +70,7 @@ func isClient(slug string, g service.Grant, name string) bool {
 		return says("copilot") && !says("visualstudiocode", "vscode")
 	case "opencode", "qwen-code":
 		return says(strings.TrimSuffix(slug, "-code"))
-	case "mcp-remote": // calls itself as the client that starts it does, with a suffix
+	case "mcp-remote": // adds a suffix to the name of the client that starts it
 		return says("mcpremote", "mcpcliproxy")
 	case "codex":
 		return says("codex")
@@ -91,7 +91,7 @@ func desktopOf(command []string) string {
 	}{command[0], command[1:]}}})
 }
 
-// clients returns the clients that have a page. Nothing in it is secret.
+// clients returns the clients that have a page. The result contains no secrets.
 func (s *pages) clients() []client {
 	mcp := s.MCPURL
 	all := []client{

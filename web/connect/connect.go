@@ -1,5 +1,5 @@
-// Package connect is the pages that connect a client, and bring existing content into a
-// space.
+// Package connect serves the pages that connect a client, and bring existing content into a
+// space. Call [Register].
 package connect
 
 import (
@@ -137,8 +137,8 @@ func (s *pages) awaited(v *web.Visit, client string) (w waiting, err error) {
 		since = s.Now()
 	}
 	w.Since, w.Client = since.UnixMilli(), client
-	// The time makes the address new: a browser only scrolls if a link leads to the current
-	// address.
+	// The time makes each address new. If a link led to the current address, a browser would
+	// scroll and not reload.
 	w.Again = v.R.URL.Path + "?since=" + strconv.FormatInt(w.Since, 10) + "&at=" + strconv.FormatInt(s.Now().UnixMilli(), 10)
 	if !ok {
 		return w, nil
@@ -229,8 +229,8 @@ func (s *pages) arrived(v *web.Visit, since time.Time, client string) ([]arrival
 // maxRefusals limits the list of refused requests.
 const maxRefusals = 5
 
-// refusedSince returns the requests from the visitor's address that were refused since a time; an
-// admin gets those from everywhere, because clients such as Claude on the web run elsewhere.
+// refusedSince returns the requests from the visitor's address that were refused since a time. An
+// admin gets those from all addresses, because clients such as Claude on the web run elsewhere.
 func (s *pages) refusedSince(v *web.Visit, since time.Time) []web.RefusedRequest {
 	out := slices.DeleteFunc(s.Refused(s.Address(v.R), v.User.Admin), func(r web.RefusedRequest) bool { return r.At.Before(since) })
 	return out[:min(len(out), maxRefusals)]

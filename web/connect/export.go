@@ -28,8 +28,8 @@ type exportPage struct {
 // PageCount returns the number of pages that the import created or replaced.
 func (p exportPage) PageCount() int { return p.Done.Pages.Added + p.Done.Pages.Replaced }
 
-// importExport handles POST /spaces/{id}/bring/export. The form has the file and, as act,
-// import or preview.
+// importExport handles POST /spaces/{id}/bring/export. The form has the file, and its
+// field act is import or preview.
 func (s *pages) importExport(v *web.Visit) error {
 	m, err := s.WritableSpace(v)
 	if err != nil {

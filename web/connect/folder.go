@@ -20,8 +20,8 @@ import (
 type folderForm struct {
 	Dir     string
 	Replace bool
-	// MaxFiles and MaxBytes are the limits of a folder. FileText and FolderText show those of a
-	// file and of all files.
+	// MaxFiles and MaxBytes are the limits of a folder. FileText and FolderText are the maximum
+	// sizes of a file and of a folder, for people.
 	MaxFiles             int
 	MaxBytes             int64
 	FileText, FolderText string
@@ -39,8 +39,8 @@ func (s *pages) maxFolder() int64 {
 	return s.Editing.MaxChange + int64(s.Editing.MaxFiles)*(space.MaxPathBytes+512) + web.MaxFormBytes
 }
 
-// importFolder handles POST /spaces/{id}/bring/folder. The form has the files of a folder, with
-// their paths, and as act import or preview.
+// importFolder handles POST /spaces/{id}/bring/folder. The form has the files of a folder with
+// their paths, and its field act is import or preview.
 func (s *pages) importFolder(v *web.Visit) error {
 	m, err := s.WritableSpace(v)
 	if err != nil {

@@ -139,7 +139,7 @@ func (a *archive) zip(f multipart.File) error {
 	}
 	list.open = true
 	for _, e := range z.File {
-		// The encryption bit is set for both kinds of encryption, and neither is supported.
+		// The encryption bit is set for every kind of encryption, and no kind is supported.
 		if err := a.take(entry{name: e.Name, size: int64(min(e.UncompressedSize64, 1<<62)), mode: e.Mode(), encrypted: e.Flags&1 != 0, open: e.Open}, false); err != nil { //nolint:gosec // it is bounded
 			return err
 		}

@@ -46,7 +46,7 @@ type editPage struct {
 	Markdown       bool // the text is Markdown
 }
 
-// editorScript is the editor in place of the field of the text. scripts/editor makes it.
+// editorScript replaces the text field with an editor. The command scripts/editor builds it.
 const editorScript = "editor.js"
 
 // Forms send modes as these values.

@@ -1,5 +1,5 @@
 // Package files serves the pages of files: the contents of a space, its search and
-// downloads, and the forms that write, upload, move and delete files.
+// downloads, and the forms that write, upload, move and delete files. Call [Register].
 package files
 
 import (
@@ -167,7 +167,7 @@ const missingWalk = 500
 // gonePage is the page of a path at which there is nothing.
 type gonePage struct {
 	Shown string // the path
-	// At says that the page is about an old version, and Found that History is the path's.
+	// At says that the page is about an old version. Found says that the path has a history.
 	At, Found bool
 	Crumbs    []web.Crumb
 	// Dir is the address of the nearest directory that exists, and DirName its path, which is
@@ -179,8 +179,9 @@ type gonePage struct {
 	// Commit is the address of the last change of the path; it is empty if there is none.
 	Commit, Subject string
 	Last            time.Time
-	// Version is the address of the last version. Restore is the address that restores it, which
-	// is empty if the visitor may not write; Path is its path, and Before its commit.
+	// Version is the address of the last version, and Restore the address that restores it.
+	// Restore is empty if the visitor may not write. Path and Before are the path and the commit
+	// of the version.
 	Version, Restore, Path string
 	Before                 space.CommitID
 }

@@ -11,7 +11,7 @@ import (
 	"satchel/web"
 )
 
-// jumpRows limits the files that the palette shows.
+// jumpRows limits the files that the palette (the search dialog) shows.
 const jumpRows = 8
 
 type jumpAnswer struct {

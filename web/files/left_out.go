@@ -45,8 +45,8 @@ func (l *leftOut) text() []byte {
 }
 
 // notInZip returns the reason to omit a file from archives, or "" if there is none. An
-// imported history may have names with which an archive writes outside of its directory. On
-// Windows, a backslash also separates directories.
+// imported history may have names that would be unpacked outside of the directory of the
+// archive. On Windows, a backslash also separates directories.
 func notInZip(p space.Path) string {
 	if _, err := space.ParsePath(string(p)); err != nil {
 		return whyOf(err)

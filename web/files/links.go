@@ -13,14 +13,14 @@ const (
 	// linkDrops is how many names at the beginning of a site's address may be missing in
 	// the space, such as "docs/4.x".
 	linkDrops = 3
-	// linkMisses limits the places at which the links of one page may find nothing.
+	// linkMisses limits the failed lookups for the rooted links of one page.
 	linkMisses = 2000
 )
 
 // find returns the file or directory that a link of a page means. name is the path in the
 // space that the link names; rooted reports that the link begins at the top of its site. If
-// nothing is at name, find looks for it as the generators of sites do: without the ending
-// and the number before a name, and, for a rooted link, below each directory above the page.
+// nothing is at name, find compares names like site generators, without the extension and the
+// leading number. For a rooted link, it then also looks below each directory above the page.
 func (d *lists) find(name string, rooted bool) (found string, dir, ok bool) {
 	if name == "" {
 		return "", true, true
@@ -81,7 +81,7 @@ func (d *lists) walk(dir space.Path, segs []string, loose bool) (space.Entry, bo
 }
 
 // namesOf returns the entries of a directory by name, and by "/" and the slug of the name. A file
-// goes before a directory with the same slug.
+// takes precedence over a directory with the same slug.
 func (d *lists) namesOf(dir space.Path) (map[string]space.Entry, bool) {
 	if names, ok := d.slugs[dir]; ok {
 		return names, names != nil
@@ -107,8 +107,8 @@ func (d *lists) namesOf(dir space.Path) (map[string]space.Entry, bool) {
 	return names, true
 }
 
-// siteName returns a name as the address of a site has it: without the ending of a page and the
-// number that orders it.
+// siteName returns the slug of a name, as in the address of a site: without the extension of a
+// page and without the leading number that only sorts the pages.
 func siteName(name string) string {
 	name = strings.ToLower(name)
 	for _, ext := range []string{".md", ".mdx", ".markdown", ".html"} {

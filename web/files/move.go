@@ -32,8 +32,8 @@ type movePage struct {
 // namesShown is how many files of a directory a page names.
 const namesShown = 10
 
-// filesUnder returns the files at or under a path. The error is a fault.TooLarge if there
-// are more than most files or directories.
+// filesUnder returns the files at or under a path. If the number of files or of directories
+// is above most, the error is a fault.TooLarge.
 func (s *pages) filesUnder(ctx context.Context, f found, most int) ([]space.Entry, error) {
 	if !f.Dir {
 		return []space.Entry{f.Entry}, nil

@@ -37,7 +37,8 @@ type filePage struct {
 	Original    string // the file of which this one is a conflict copy
 	OriginalURL string // the address of Original
 
-	// Rendered and AsSource are the addresses of the two views of a document.
+	// Rendered and AsSource are the addresses of the two views of a document. Both reports
+	// whether the file has both views.
 	Rendered, AsSource string
 	Both               bool
 

@@ -34,7 +34,7 @@ type searchPage struct {
 	Total              int
 	More               string // the address of the longer list
 	Why                string // the address that explains the order; empty if the page explains it already
-	Unfiltered         string // the address of the search without filters; empty if it has none
+	Unfiltered         string // the address of the search without filters; empty if there are none
 	Notes, Suggestions []searchLink
 	Help               []searchHelp
 	Chips              []chipGroup
@@ -131,8 +131,8 @@ func (s *pages) search(v *web.Visit, m service.View, body *searchPage, more, why
 	for _, t := range a.Suggestions {
 		body.Suggestions = append(body.Suggestions, searchLink{Text: web.Shorten(t, 120), URL: body.Action + "?q=" + url.QueryEscape(t)})
 	}
-	// If an answer has fewer results than its limit, it omits the others for a reason other
-	// than their count. A longer answer would omit them too.
+	// Offer a longer list only if the limit cut this one. An answer below its limit omits
+	// results for other reasons, and a longer answer would omit them too.
 	if !more && len(a.Results) >= limit && a.Total > len(a.Results) {
 		body.More = body.Action + "?more&q=" + url.QueryEscape(body.Query)
 	}
@@ -163,8 +163,9 @@ func (s *pages) search(v *web.Visit, m service.View, body *searchPage, more, why
 	return nil
 }
 
-// foundURL returns the address of a result. A file of the space opens at its heading, or
-// else at its first line. A result from elsewhere opens on its own site.
+// foundURL returns the address of a result. A file of the space opens at the result's
+// heading or, if it is not Markdown, at the result's first line. A result from elsewhere
+// opens on its own site, or else in the library.
 func (s *pages) foundURL(m service.View, source, path, id, lines, upstream string) (to string, external bool) {
 	if source != "" && source != "space" {
 		if u, err := url.Parse(upstream); err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" {
@@ -192,8 +193,8 @@ func (s *pages) foundURL(m service.View, source, path, id, lines, upstream strin
 	return to, false
 }
 
-// queryWords returns the words of a query that a text may contain. Stop words such as "the"
-// are left out, unless the query has no others.
+// queryWords returns the words of a query to mark in results, without filters and excluded
+// words. It omits stop words such as "the", unless the query has no other words.
 func queryWords(q string) []string {
 	var out []string
 	for f := range strings.FieldsSeq(q) {
@@ -224,7 +225,7 @@ func isFilter(word string) bool {
 	return i > 0 && i < 12 && i < len(word)-1
 }
 
-// withoutFilters returns the words of a query that are searched for.
+// withoutFilters returns a query without its filters and excluded words.
 func withoutFilters(q string) string {
 	words := slices.DeleteFunc(strings.Fields(q), func(w string) bool { return isFilter(w) || strings.HasPrefix(w, "-") })
 	return strings.Join(words, " ")

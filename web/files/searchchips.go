@@ -23,10 +23,11 @@ type chip struct {
 	On        bool
 }
 
-// choice is a filter and its name on the page. Terms are parts of the query.
+// choice is a filter: its name on the page, and the part of the query that applies it.
 type choice struct{ name, term string }
 
-// chips returns the filters of a query. Each leads to the same search with or without it.
+// chips returns the filters of a query. Each links to the same search with the filter added
+// or removed.
 func (s *pages) chips(v *web.Visit, action, query string) ([]chipGroup, error) {
 	where := []choice{{"This space", "source:space"}, {"Other sources", "-source:space"}}
 	all, err := s.Service.ListSources(v.R.Context(), v.Actor(), service.ListSourcesInput{})

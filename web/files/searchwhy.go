@@ -20,9 +20,9 @@ type reasons struct {
 // reasonWord is a word of the query, or a related one, that a result contains.
 type reasonWord struct {
 	Word    string
-	Related bool // not typed
+	Related bool // related to a word of the query, but not typed
 	Fields  []rank.FieldScore
-	Share   int // in percent of all words
+	Share   int // in percent of the score of all words
 
 	score, most float64
 }
@@ -30,7 +30,7 @@ type reasonWord struct {
 // reasonStep is a change of a result's score, such as "+12 %".
 type reasonStep struct{ What, Change string }
 
-// smallestStep is the change of a score, as a share, from which a reader sees a step.
+// smallestStep is the smallest relative change of a score that the page shows.
 const smallestStep = 0.005
 
 // reasonsOf returns the reasons of an explanation, or nil if there is no explanation. The

@@ -18,8 +18,8 @@ const sideNames = 100
 // side is the tree of files beside a page.
 type side struct {
 	Nodes []web.Node
-	// Load is the address of the names of a directory, for the script that opens
-	// directories in place; Files is the address of the files.
+	// Load is the address from which a script loads the names in a directory, to open it in
+	// place. Files is the address of the files.
 	Load, Files string
 	Query       string // names the commit; "" for head
 }
@@ -29,9 +29,9 @@ type lists struct {
 	l   web.Location
 	ctx context.Context //nolint:containedctx // lives as long as the request
 	all map[space.Path][]space.Entry
-	// slugs are the names of directories as links of sites write them; see links.go.
+	// slugs are the entries of directories by name and by slug; see namesOf.
 	slugs map[space.Path]map[string]space.Entry
-	// missed counts the places at which links of sites found nothing.
+	// missed counts the failed lookups of links that come from sites.
 	missed int
 }
 
@@ -75,8 +75,8 @@ func (s *pages) sideOf(d *lists) (*side, error) {
 	return &side{Nodes: nodes, Load: web.PageURL(id, "tree", "", ""), Files: web.PageURL(id, "files", "", ""), Query: web.AtQuery(d.l.At)}, nil
 }
 
-// nodes returns the names in a directory. The directories on the way to the location have
-// their own names.
+// nodes returns the names in a directory. Each directory on the way to the location is open:
+// it also has the names in it.
 func (d *lists) nodes(dir space.Path) ([]web.Node, error) {
 	all, err := d.of(dir)
 	if err != nil {

@@ -45,7 +45,7 @@ func (s *pages) filesPage(v *web.Visit, d *lists, body filesPage) error {
 
 type treePage struct {
 	Crumbs []web.Crumb
-	Name   string // of the directory; "" for the root
+	Name   string // of a directory below the root; "" for readers
 	Notice *notice
 	Rows   []treeRow
 	Dated  bool // some rows show their last change
@@ -55,13 +55,13 @@ type treePage struct {
 	Before, After string
 	From, To      int
 
-	Readme, ReadmeURL string // its name and address
+	Readme, ReadmeURL string // name and address of the file that describes the directory
 	Document          render.Document
 
 	Write, Root                                bool
 	Space, History, New, Upload, Search, Under string
-	Zip, Export, Bring                         string // of the root
-	Publish                                    string // publishes the directory; only its owner may
+	Zip, Export, Bring                         string // "" below the root
+	Publish                                    string // set only for the owner of the space
 	Rename, Delete                             string // of a directory below the root; "" for readers
 	Done                                       done
 	Zone                                       string // the address to which dropped files are uploaded; "" for readers

@@ -248,7 +248,7 @@ func joined(dir, name string) string {
 	return dir + "/" + name
 }
 
-// uploadChanges decides what to do with each file. It compares with head.
+// uploadChanges decides what to do with each file. It compares the files with those at head.
 func (s *pages) uploadChanges(v *web.Visit, m service.View, sent []*sentFile, body *uploadPage, confirmed map[string]bool) ([]space.Change, error) {
 	at, err := m.Head(v.R.Context())
 	if err != nil {

@@ -68,8 +68,8 @@ var login = sync.OnceValue(func() *regexp.Regexp {
 // manifestPage is a form that the browser sends to GitHub automatically.
 type manifestPage struct{ Action, Manifest, Host string }
 
-// beginManifest handles POST /admin/github/manifest. The browser posts the form in the
-// answer to GitHub, with everything that GitHub needs to create the App.
+// beginManifest handles POST /admin/github/manifest. It answers with a form that the browser
+// posts to GitHub, with everything that GitHub needs to create the App.
 func (s *pages) beginManifest(v *web.Visit) error {
 	form := v.R.PostForm
 	org := ""

@@ -16,7 +16,7 @@ const (
 	flowManifest web.FlowKind = "github manifest"
 	flowInstall  web.FlowKind = "github install"
 	flowConnect  web.FlowKind = "github connect"
-	flowFound    web.FlowKind = "github found" // of a space
+	flowFound    web.FlowKind = "github found" // the repositories to choose from, for one space
 )
 
 // hintLifetime is how long GitHub accepts the code of a manifest, according to its
@@ -28,14 +28,14 @@ const hintLifetime = time.Hour
 type githubFlow struct {
 	web.Flow
 	Space space.SpaceID `json:"space,omitempty"`
-	Data  []byte        `json:"data,omitempty"` // from GitHubApp.Begin
+	Data  []byte        `json:"data,omitempty"` // from [app.Client.Begin]
 
 	Create *app.NewRepository `json:"create,omitempty"`
 	Found  *app.Found         `json:"found,omitempty"`
 }
 
-// hint stores a flow, and returns its secret as the state. GitHub returns the state, which
-// alone proves that this session sent the request.
+// hint stores a flow, and returns its secret as the state. GitHub returns the state. Only the
+// state proves that this session sent the request.
 func (s *pages) hint(v *web.Visit, kind web.FlowKind, id space.SpaceID) (state string, err error) {
 	secret, err := s.PutFlow(v, kind, "", hintLifetime, &githubFlow{Space: id})
 	return secret.Reveal(), err

@@ -49,13 +49,15 @@ type pickable struct {
 	By    *service.View // that space, if the visitor owns it
 }
 
-// choosable reports whether the person may push to a repository that is not archived.
+// choosable reports whether the list has a repository that is not archived and to which the
+// person may push.
 func choosable(f app.Found, id int64) bool {
 	return slices.ContainsFunc(f.Repositories, func(r app.Repository) bool { return r.ID == id && r.Push && !r.Archived })
 }
 
 // found returns the space in the path, and the repositories that this person may connect.
-// The server has stored GitHub's list, and a request can only choose from that list.
+// The server has stored GitHub's list, and a request can only choose from that list. open is
+// SeeFlow or TakeFlow. ok is false if there is no stored list.
 func (s *pages) found(v *web.Visit, open func(v *web.Visit, kind web.FlowKind, of string, f web.AnyFlow) (bool, error)) (m service.View, f githubFlow, ok bool, err error) {
 	m, err = s.connectable(v, space.SpaceID(v.R.PathValue("id")))
 	if err != nil {

@@ -133,7 +133,7 @@ func (s *pages) toGitHub(v *web.Visit, m service.View, create *app.NewRepository
 }
 
 // githubProblem shows an error from GitHub on the space's GitHub page, which offers the
-// next step. It returns an internal error instead.
+// next step. It does not show an internal error but returns it.
 func (s *pages) githubProblem(v *web.Visit, m service.View, err error) error {
 	if fault.CodeOf(err) == fault.Internal {
 		return err
@@ -141,7 +141,7 @@ func (s *pages) githubProblem(v *web.Visit, m service.View, err error) error {
 	return s.githubState(v, m, web.AsPage(err).Status, fault.PublicOf(err))
 }
 
-// setupPage is shown after a visit to GitHub that the server does not know.
+// setupPage is shown after a visit to GitHub that belongs to no flow of this session.
 type setupPage struct {
 	Spaces  []service.View // spaces that the visitor owns
 	More    int

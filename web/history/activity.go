@@ -56,7 +56,7 @@ type activityFilter struct {
 	Client, Person, Tool, Since, Until string
 }
 
-// Any reports whether the filter excludes any change.
+// Any reports whether any condition is set.
 func (f activityFilter) Any() bool { return f != activityFilter{} }
 
 // SinceText returns the beginning of the time span in the form for readers.
@@ -97,8 +97,8 @@ type changeItem struct {
 	Root    bool // it is the first commit
 	URL     string
 	Undone  string // the address of the commit that undid it
-	Turn    *turn  // the conversation that this newest change of it stands for
-	Other   bool   // it is the first after a conversation that belongs to none
+	Turn    *turn  // the turn of which this is the newest change; nil for other changes
+	Other   bool   // it is the first change after a turn that belongs to no turn
 }
 
 type changedFile struct {
@@ -256,7 +256,7 @@ func (s *pages) showActivity(v *web.Visit) error {
 	}
 	undone := service.UndoneBy(newest)
 	var turns map[space.CommitID]*turn
-	if f.Tool == "" && f.Person == "" { // a turn has all changes in its span
+	if f.Tool == "" && f.Person == "" { // a turn can be undone, so the list must have all of it
 		turns = turnsOf(list, undone)
 	}
 	inTurn := false

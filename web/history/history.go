@@ -95,7 +95,7 @@ type commitRow struct {
 	Files            int  // number of changed files, in the history of the whole space; 0 if unknown
 	// These fields are set in the history of a path.
 	Version string // the address of the path at this commit; "" if it did not exist
-	Back    bool   // the visitor may restore the version, because it differs from the current one
+	Back    bool   // the version can be restored, because it differs from the current one
 	At      space.CommitID
 	// From and To mark the initial selection of the comparison.
 	From, To bool
@@ -202,11 +202,11 @@ func (s *pages) showHistory(v *web.Visit) error {
 }
 
 // version is the state of a path at a commit: whether the path exists, and whether the
-// visitor may restore the version.
+// version can be restored.
 type version struct{ there, back bool }
 
 // versionsOf returns the state of a path at each commit of a list. It returns nil for the
-// whole space. The current version cannot be restored.
+// whole space. Neither the current version nor a directory can be restored.
 func (s *pages) versionsOf(v *web.Visit, l web.Location, list []space.Commit) ([]version, error) {
 	if l.Path == "" {
 		return nil, nil

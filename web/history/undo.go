@@ -13,8 +13,8 @@ import (
 // turnGap is the longest time between two changes of one conversation.
 const turnGap = 30 * time.Minute
 
-// turn is what one client did for one person without a long pause, which is a conversation most of
-// the time.
+// turn is what one client did for one person without a long pause. Usually it is one
+// conversation.
 type turn struct {
 	Client       string // as the commits name it
 	Person       string
@@ -26,8 +26,8 @@ type turn struct {
 // ofTurn reports whether a commit can belong to a turn: only those of clients do.
 func ofTurn(c space.Commit) bool { return web.MakerOf(c) == "ai" && c.Client != "" }
 
-// turnsOf returns, for each commit that begins a turn in a list that is sorted newest first,
-// the turn.
+// turnsOf returns the turns in a list of commits that is sorted newest first. The key of each
+// turn is its newest commit.
 func turnsOf(list []space.Commit, undone map[string]space.CommitID) map[space.CommitID]*turn {
 	out := map[space.CommitID]*turn{}
 	var now *turn
@@ -50,8 +50,8 @@ func turnsOf(list []space.Commit, undone map[string]space.CommitID) map[space.Co
 }
 
 // undoClient handles POST /spaces/{id}/undo-client. It undoes what a client changed in a time
-// span at once, or with look leads to the list of these changes. The page that follows offers to
-// undo the undo.
+// span, and redirects to a page that offers to undo the undo. If look is set, it undoes nothing
+// and redirects to the list of these changes.
 func (s *pages) undoClient(v *web.Visit) error {
 	m, err := s.WritableSpace(v)
 	if err != nil {
@@ -134,8 +134,8 @@ func (s *pages) undoneAt(v *web.Visit, m service.View, made space.CommitID) stri
 	return web.DoneURL(web.PageURL(m.ID, "files", "", ""), "undone")
 }
 
-// said confirms what the visitor just did, and returns the commit that undoes it. Anybody can
-// send a link to this page, so it offers only a fresh undo of the pages.
+// said confirms what the visitor just did, and returns the commit that did it, to be undone.
+// Anybody can send a link to this page, so said returns only a recent undo made on the pages.
 func (s *pages) said(v *web.Visit, m service.View) (text, again string) {
 	q := v.R.URL.Query()
 	switch q.Get("done") {

@@ -54,14 +54,14 @@ func (s *pages) showAdd(v *web.Visit) error {
 	return s.Page(v, http.StatusOK, "sourceadd", s.addPageOf(addPage{Address: addressField(address, ""), Uploads: titleField("", "")}))
 }
 
-// Limits of texts, in characters: an entered address, and what upstream says about a file.
+// Limits of texts, in characters: an entered address, and the title of a previewed file.
 const (
 	maxAddress = 2000
 	maxTitle   = 120
 )
 
-// previewSource handles POST /library/add/preview: with the address of an upstream, or again with
-// the kind and the settings that were found.
+// previewSource handles POST /library/add/preview. The form has the address of an upstream or,
+// after the first preview, the kind and the settings that this preview found.
 func (s *pages) previewSource(v *web.Visit) error {
 	address, kind := strings.TrimSpace(v.R.PostFormValue(fieldAddress)), v.R.PostFormValue("kind")
 	return s.Work(v, func(v *web.Visit) error {
@@ -100,7 +100,7 @@ func (s *pages) previewSource(v *web.Visit) error {
 	})
 }
 
-// foundAgain shows the preview that the form has sent, with what is wrong in the form.
+// foundAgain shows the form again, with the preview that it sent and the problem.
 func (s *pages) foundAgain(v *web.Visit, form sourceForm, info space.SourceKindInfo, problem error) error {
 	var p space.SyncPreview
 	if err := json.Unmarshal([]byte(v.R.PostFormValue("found")), &p); err != nil {
@@ -203,7 +203,7 @@ func (s *pages) changeSource(v *web.Visit) error {
 	}
 	form, err := readForm(v, info)
 	if err == nil {
-		// The settings that the form does not have are those of the source, whatever was sent.
+		// Settings without a field stay as they are in the source, whatever was sent.
 		form.Settings, err = settingsFrom(v.R.PostFormValue, st.Settings, info.Settings)
 	}
 	if err == nil {

@@ -11,7 +11,7 @@ import (
 	"satchel/web"
 )
 
-// maxDirs limits the directories that an owner can choose from. Those near the top come first.
+// maxDirs limits the directories that an owner can choose from. The deepest are left out.
 const maxDirs = 300
 
 // dirChoice is a directory that an owner can publish.

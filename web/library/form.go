@@ -12,7 +12,7 @@ import (
 	"satchel/web"
 )
 
-// field is an input of a form. The problem with it stands at the field.
+// field is an input of a form. The page shows its Problem beside it.
 type field struct {
 	ID, Name, Label, Hint, Value string
 	Type                         string // text, url, number, list, flag or select
@@ -39,7 +39,7 @@ type sourceForm struct {
 	Settings  json.RawMessage
 }
 
-// Names of the form's fields that are no texts of a source.
+// Names of form fields that package space does not define.
 const (
 	fieldAddress = "address" // of upstream, before it is recognized
 	fieldEvery   = "every"
@@ -67,8 +67,8 @@ func readForm(v *web.Visit, kind space.SourceKindInfo) (sourceForm, error) {
 	return f, err
 }
 
-// settingsFrom returns settings with the values of a form. The form has no values of the type other,
-// so these stay as they are in base.
+// settingsFrom returns settings with the values of a form. The form has no fields for settings of
+// the type [space.SettingOther], so these stay as they are in base.
 func settingsFrom(value func(string) string, base json.RawMessage, settings []space.SyncSetting) (json.RawMessage, error) {
 	all := map[string]any{}
 	if len(base) > 0 {
@@ -160,7 +160,7 @@ func bodyOf(f sourceForm, kind space.SourceKindInfo, change bool, problem error)
 	b.Readers = at(field{ID: "source-readers", Name: space.SourceReaders, Label: "Their user names", Type: "text", Value: f.Readers, Hint: "Separated by commas, such as ada, bob."}, space.SourceReaders)
 	b.Every = at(field{ID: "source-every", Name: fieldEvery, Label: "Updates", Type: "select", Options: everyOptions(f.Every), Hint: "Every reader can also update the source at any time."}, fieldEvery)
 	values := map[string]any{}
-	_ = json.Unmarshal(f.Settings, &values) // what the form has sent may be no JSON; the fields are then empty
+	_ = json.Unmarshal(f.Settings, &values) // if the form sent invalid JSON, the fields are empty
 	for _, x := range kind.Settings {
 		if x.Type == space.SettingOther {
 			continue

@@ -34,8 +34,8 @@ type runFile struct {
 	Diff              *render.Change
 }
 
-// completeRun returns a run that made a commit, and the commit of the complete run before it.
-// runs begins with the newest.
+// completeRun returns the run with an id, and the commit of the complete run before it. A run is
+// complete if it succeeded and made a commit. runs begins with the newest.
 func completeRun(runs []space.SyncRun, id string) (run space.SyncRun, from space.CommitID, ok bool) {
 	for _, r := range runs {
 		switch complete := r.Commit != "" && r.State == space.SyncReady; {
@@ -127,7 +127,7 @@ func (s *pages) dryRun(v *web.Visit) error {
 			return s.refused(v, err)
 		}
 		if x.DryRun == nil {
-			return web.ErrGone // a directory of a space
+			return web.ErrGone // only sources that follow an upstream have a dry run
 		}
 		body := dryRunPage{Source: x.Source, At: sourceAt(id), Changes: changesText(x.DryRun.SyncCounts), Skipped: skippedRows(x.DryRun.Skipped)}
 		body.Shrinks = 2*x.DryRun.Deleted > x.DryRun.Files-x.DryRun.Added+x.DryRun.Deleted
@@ -149,7 +149,7 @@ func (s *pages) dryRun(v *web.Visit) error {
 	})
 }
 
-// addressOf returns an address that a browser opens, or "".
+// addressOf returns text if it is an address that a browser opens, or else "".
 func addressOf(text string) string {
 	if u, err := url.Parse(text); err == nil && (u.Scheme == "https" || u.Scheme == "http") {
 		return text

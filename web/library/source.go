@@ -21,7 +21,7 @@ type sourcePage struct {
 	Source  space.Source
 	Sync    space.Sync
 	Manages bool   // the visitor may change the source
-	Reads   bool   // the visitor is a reader, as not every admin is
+	Reads   bool   // the visitor may read the source; not every admin may
 	At      string // the address of the page
 	State   stateView
 	Key     string // see syncKey
@@ -208,8 +208,9 @@ type progressEvent struct {
 	Total int    `json:"total"`
 }
 
-// sourceEvents is GET /library/sources/{source}/events: an event progress while a sync runs, and an
-// event state when the page must be loaded again. The page sends the key that it shows.
+// sourceEvents handles GET /library/sources/{source}/events. It sends the event progress while a
+// sync runs, and the event state when the page must be loaded again. The request contains the
+// syncKey of the page.
 func (s *pages) sourceEvents(v *web.Visit) error {
 	id := v.R.PathValue("source")
 	st, err := s.Service.ListSyncRuns(v.R.Context(), v.Actor(), service.ListSyncRunsInput{ID: id})
@@ -240,8 +241,8 @@ func progressOf(st space.Sync) progressEvent {
 	return progressEvent{st.Running.Text(), st.Running.Done, st.Running.Total}
 }
 
-// act answers an action on a source: with the page that says that it is done, or with what is wrong
-// above the page of the source.
+// act answers after an action on a source. It redirects to the page of the source, which confirms
+// the action, or shows the error above that page.
 func (s *pages) act(v *web.Visit, done string, err error) error {
 	if err == nil {
 		return s.See(v, sourceAt(v.R.PathValue("source"))+"?done="+done)
@@ -269,8 +270,8 @@ func (s *pages) refused(v *web.Visit, err error) error {
 	return s.Page(v, statusOf(err), "source", p)
 }
 
-// statusOf returns the status of a page that shows an error about what the visitor entered. Errors of
-// an upstream are about the entered address.
+// statusOf returns the status of a page that shows an error about what the visitor entered. This
+// includes the errors of an upstream, because the visitor entered its address.
 func statusOf(err error) int {
 	if web.IsRefusal(err) {
 		return web.AsPage(err).Status

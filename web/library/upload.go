@@ -11,22 +11,22 @@ import (
 	"satchel/web"
 )
 
-// maxUploads limits the files of one form, with the rest of the form. Each file has the limit of an
-// upload.
+// maxUploads is the maximum size of a form with files, in bytes. The limit of each file is
+// upstream.MaxUpload.
 const maxUploads = 128 << 20
 
 // uploadBody is the part of a source's page where people upload and remove files. It is shown if At is
 // set.
 type uploadBody struct {
 	At          string // the address of the source's page
-	Transcripts bool   // of a source that follows YouTube, which takes nothing else
+	Transcripts bool   // only transcripts, for a source that follows YouTube
 	LeftOut     []space.UploadedFile
-	// Files are the first files of a source that has no others, and More counts the rest.
+	// Files are the first files of a source that has only uploads. More counts the rest.
 	Files []heldFile
 	More  int
 }
 
-// heldFile is a file that a source of uploads has.
+// heldFile is a file of a source that has only uploads.
 type heldFile struct{ Path, Name, URL, Size string }
 
 // uploadsOf returns the part of the page for a source that takes uploads.
@@ -43,8 +43,8 @@ func (b uploadBody) Only() bool { return b.At != "" && !b.Transcripts }
 // namesShown limits the changed files that an update names.
 const namesShown = 3
 
-// nameUploads adds the files that a source of uploads has, and the names of those that each
-// listed update changed.
+// nameUploads adds the files of a source that has only uploads, and the names of the files that
+// each listed update changed.
 func (s *pages) nameUploads(v *web.Visit, body *sourcePage) error {
 	ctx := v.R.Context()
 	managed, err := s.Service.OpenSyncedSource(ctx, v.Actor(), body.Source.ID)
@@ -159,7 +159,7 @@ func (s *pages) afterUpload(v *web.Visit, status int, problem string, leftOut []
 	if err != nil {
 		return err
 	}
-	if body.Uploads.At == "" { // as for a visitor who may not change the source any more
+	if body.Uploads.At == "" { // for example if the visitor may no longer change the source
 		return web.ErrNoPage
 	}
 	body.Uploads.LeftOut = leftOut

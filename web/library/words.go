@@ -77,7 +77,8 @@ func advice(s space.SyncState) string {
 	return ""
 }
 
-// syncKey changes when the page of a source must be loaded again. Progress does not change it.
+// syncKey returns a key that changes when the page of a source must be loaded again. Progress
+// does not change the key.
 func syncKey(st space.Sync) string {
 	h := fnv.New64a()
 	fmt.Fprint(h, st.State, st.Running != nil, st.Problem, st.Version, st.Every, st.Paused, st.Checked.Unix())
@@ -101,7 +102,7 @@ func skippedRows(by map[string]int) []skippedRow {
 	return out
 }
 
-// reasonWords returns the words for a reason. A new reason is its own words.
+// reasonWords returns the words for a reason. For an unknown reason, it returns the reason.
 func reasonWords(reason string) string {
 	switch reason {
 	case "lfs":

@@ -53,7 +53,7 @@ func (s *pages) asks(v *web.Visit, m service.View, all []service.MemoryFact, bod
 		if x.Kind != service.AuditSameKey && x.Kind != service.AuditAlike {
 			continue
 		}
-		shown := len(against.Facts) < asksShown // the facts of a group stand together or not at all
+		shown := len(against.Facts) < asksShown // only whole groups, except for very large ones
 		for i, f := range x.Facts {
 			seen[f.Path] = true
 			if !shown || len(against.Facts) >= 2*asksShown {
@@ -103,7 +103,8 @@ func didURL(where, did string, c space.CommitID) string {
 }
 
 // said confirms what the visitor just did, and returns the commit to undo. Anybody can send a
-// link to this page, so it offers only a fresh commit of the pages, with its own words.
+// link to this page, so said accepts only a recent commit made on the pages, and takes the names
+// from its message.
 func (s *pages) said(v *web.Visit, m service.View) (text, undo string) {
 	q := v.R.URL.Query()
 	c, ok := s.FreshChange(v, m, space.CommitID(q.Get("commit")))

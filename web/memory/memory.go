@@ -181,8 +181,8 @@ func (s *pages) showMemory(v *web.Visit) error {
 	return s.listFacts(v, http.StatusOK, m, readMemoryQuery(v.R.URL.Query()), nil, nil)
 }
 
-// listFacts shows the list. typed is what the visitor typed into the row with open fields; nil
-// if there is none or it is not changed yet.
+// listFacts shows the list. typed is what the visitor typed into the row with open fields, or
+// nil if no such row was sent.
 func (s *pages) listFacts(v *web.Visit, status int, m service.View, q memoryQuery, typed *editedRow, p *web.Problem) error {
 	all, err := allFacts(v.R.Context(), m)
 	if err != nil {

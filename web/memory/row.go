@@ -39,8 +39,8 @@ type choice struct {
 	Chosen      bool
 }
 
-// confidences returns the choices for a confidence, with the current value, which can be any number
-// between 0 and 1 or what a form sent.
+// confidences returns the choices for a confidence. They include the current value, which can be
+// any number between 0 and 1 or an invalid text that a form sent.
 func confidences(now string) []choice {
 	if now == "1" {
 		now = ""

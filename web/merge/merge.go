@@ -19,8 +19,8 @@ const (
 )
 
 // maxLines is the maximum number of lines that git merges, without the common first and last
-// lines. The work grows faster than the number of lines. This many take some tenths of a
-// second at worst.
+// lines. The work grows faster than the number of lines. A merge of this many takes a few
+// tenths of a second at worst.
 const maxLines = 50_000
 
 // Result is a merged text.
@@ -130,8 +130,8 @@ type part struct {
 	both          bool
 }
 
-// merge writes the merge of the texts by git. If git fails, it writes nothing and returns
-// false.
+// merge merges the texts with git, and writes the result. If git fails or the texts have too
+// many lines, it writes nothing and returns false.
 func (w *writer) merge(ctx context.Context, m Merger, o, a, b []string) bool {
 	if max(len(o), len(a), len(b)) > maxLines {
 		return false

@@ -1,4 +1,5 @@
-// Package pages assembles the site of a server from the kit and the pages of all subjects.
+// Package pages assembles the site of a server from the kit in package web and the pages of
+// all subjects.
 package pages
 
 import (

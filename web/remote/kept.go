@@ -61,8 +61,8 @@ func (s *pages) remoteForm(v *web.Visit, m service.View) (form newRemote, over s
 // slashes at the end. Servers may distinguish any other difference.
 func sameRemote(a, b string) bool { return strings.TrimRight(a, "/") == strings.TrimRight(b, "/") }
 
-// remoteAgain shows the form with a problem. For another try it stores the token, which is
-// only for the same address, and the secrets that the owner allowed.
+// remoteAgain shows the form with a problem. It stores the token and the secrets that the
+// owner allowed, for another try. The stored token is used only for the same address.
 func (s *pages) remoteAgain(v *web.Visit, m service.View, form newRemote, found []service.FoundSecret, p web.Page) error {
 	if form.URL == "" {
 		form.Token = "" // never send a token to another address

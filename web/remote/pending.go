@@ -30,7 +30,7 @@ type pendingList struct {
 	Done  string
 }
 
-// pendingItem is a pending file in the form for pages.
+// pendingItem is a pending file as a page shows it.
 type pendingItem struct {
 	Key, Path, Size, Why string
 	Since                time.Time
@@ -48,7 +48,7 @@ func pendingKey(path string) string {
 }
 
 // pendingList returns the visitor's pending files in a space. It returns nil if there are
-// none.
+// none, unless the visitor just allowed or discarded one.
 func (s *pages) pendingList(v *web.Visit, m service.View) (*pendingList, error) {
 	n := s.PendingIn(v, m.ID)
 	b := &pendingList{Count: n, May: m.Role != space.Reader}
@@ -90,7 +90,7 @@ func (s *pages) pendingList(v *web.Visit, m service.View) (*pendingList, error) 
 	return b, nil
 }
 
-// pendingFile returns the path of the visitor's pending file in a form.
+// pendingFile returns the path of the pending file that the visitor's form identifies.
 func (s *pages) pendingFile(v *web.Visit, m service.View) (string, error) {
 	list, err := s.Pending(v, m.ID, 0)
 	if err != nil {

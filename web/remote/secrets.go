@@ -15,7 +15,7 @@ import (
 const (
 	// maxFoundSecrets is the maximum number of findings in one list.
 	maxFoundSecrets = 200
-	// firstFound is the number of findings above the part of the list that folds.
+	// firstFound is the number of findings above the collapsible rest of the list.
 	firstFound = 20
 	// maxAllowed is the maximum number of allowed findings in all rounds of a form. A flow
 	// (store.PutFlow) has no room for more.

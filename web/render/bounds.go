@@ -132,8 +132,8 @@ func isATX(t []byte) bool {
 	return n > 0 && n < 7 && (len(t) == n || t[n] == ' ' || t[n] == '\t')
 }
 
-// opensFence returns the fence that closes a code block which the line starts. It returns
-// "" if the line starts none.
+// opensFence returns the fence of the code block that a line starts. It returns "" if the
+// line starts none.
 func opensFence(t []byte) string {
 	if t[0] != '`' && t[0] != '~' {
 		return ""

@@ -128,7 +128,8 @@ func hunk(line string) (old, left, now, right int) {
 	return old, left, now, right
 }
 
-// maxTwins limits the lines of a place in which lines are compared with each other.
+// maxTwins limits the adjacent removed lines, and the added lines after them. If there are
+// more, mark does not compare them.
 const maxTwins = 20
 
 // mark finds the lines that replaced removed lines, and marks the words that changed.
@@ -158,9 +159,9 @@ func (c *Change) mark(b *Budget) {
 	}
 }
 
-// twins finds for each removed line in rows from to mid the line in rows mid to end that
-// replaced it. As many removed as added lines replace each other in order. Otherwise a line
-// replaces the first one that has half of its words, and the order stays.
+// twins finds the added line in Rows[mid:end] that replaced each removed line in
+// Rows[from:mid]. If there are as many added as removed lines, they correspond in order.
+// Otherwise, a removed line corresponds to the next added line that is alike.
 func (c *Change) twins(from, mid, end int) {
 	if mid-from == end-mid {
 		for j := from; j < mid; j++ {
@@ -179,7 +180,7 @@ func (c *Change) twins(from, mid, end int) {
 	}
 }
 
-// alike reports whether two lines have half of their words in common.
+// alike reports whether two lines have at least half of their words in common.
 func alike(a, b string) bool {
 	if len(a) > maxPairBytes || len(b) > maxPairBytes {
 		return false
@@ -206,8 +207,8 @@ type Pair struct {
 	Gap      bool
 }
 
-// Pairs returns the lines of a change in which lines were removed and added. For another
-// change it returns nil: one column suffices.
+// Pairs returns the lines of a change for two columns. It returns nil unless lines were both
+// removed and added, because otherwise one column suffices.
 func Pairs(rows []Row) []Pair {
 	var added, removed bool
 	for _, r := range rows {
@@ -241,8 +242,8 @@ func Pairs(rows []Row) []Pair {
 	return out
 }
 
-// pairUp adds the removed lines in rows from to mid, beside the lines that replaced them in
-// rows mid to end.
+// pairUp adds the removed lines in rows[from:mid], beside the lines that replaced them, and
+// the other added lines in rows[mid:end].
 func pairUp(out []Pair, rows []Row, from, mid, end int) []Pair {
 	next := mid
 	for j := from; j < mid; j++ {

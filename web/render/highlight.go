@@ -42,10 +42,10 @@ type quote struct {
 	multi     bool // may contain line breaks
 }
 
-// Source highlights source code in the language of its file's name. Each line is an element
-// of the class "line" with the id L1, L2, … and a link to itself. cut reports whether there
-// are more lines than limit, or more text than a page may have. If there are too many
-// tokens, only a part of the code is highlighted.
+// Source highlights source code. The name of the file determines the language. Each line is
+// an element of the class "line" with the id L1, L2, … and a link to itself. cut reports
+// whether there are more lines than limit, or more text than a page may have. If there are
+// too many tokens, only a part of the code is highlighted.
 func Source(src, name string, limit int) (lines template.HTML, cut bool) {
 	var b, out strings.Builder
 	src, cut = fitting(src, maxEscaped)
@@ -70,7 +70,8 @@ func escapeText(s string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(s, "&", "&amp;"), "<", "&lt;"), ">", "&gt;")
 }
 
-// fitting shortens a text to at most most bytes after escaping.
+// fitting shortens a text so that it does not exceed most bytes after escaping. It reports
+// whether it removed anything.
 func fitting(src string, most int) (string, bool) {
 	n := 0
 	for i := range len(src) {
@@ -272,7 +273,8 @@ func diffLine(rest string) (int, class) {
 	return n, text0
 }
 
-// tag does the work of next for markup. It finds the names of elements and their values.
+// tag does the work of next for markup. It finds the names of elements and the values of
+// their attributes.
 func (s *scanner) tag(rest string) (int, class) {
 	switch c := rest[0]; {
 	case c == '<':

@@ -7,8 +7,9 @@ import (
 )
 
 // visible escapes a line, and writes invisible and misleading characters as their numbers.
-// These are control and format characters (which may change the direction of text), tags
-// and variation selectors, letters without a shape, and all spaces except U+0020.
+// These are control characters except the tab, format characters (which may change the
+// direction of text), Unicode tags and variation selectors, letters without a shape, and all
+// spaces except U+0020.
 func visible(line string) string {
 	if strings.IndexFunc(line, odd) < 0 {
 		return escapeText(line)
@@ -27,8 +28,8 @@ func visible(line string) string {
 	return b.String()
 }
 
-// Visible writes the same characters as their numbers in plain text. The page escapes the
-// text.
+// Visible returns a text with invisible and misleading characters written as their numbers.
+// It does not escape the text for HTML.
 func Visible(text string) string {
 	var b strings.Builder
 	for _, r := range text {

@@ -63,7 +63,7 @@ func (p Place) resolve(dest string) (t target, ok bool) {
 	return t, true
 }
 
-// within returns the path of a name in a document in dir. ok is false if the path is
+// within returns the path of a name in a document in dir. It returns false if the path is
 // outside of the space, or cannot be the path of a file.
 func within(dir, name string) (string, bool) {
 	if strings.HasPrefix(name, "/") {

@@ -25,8 +25,8 @@ type Place struct {
 	// under which the server serves them. Both end in a slash. Query is appended to both
 	// ("?at=…" or "").
 	Files, Raw, Query string
-	// Find returns the path of the file or directory that a link to name means; see
-	// [Place.resolve]. If it is nil, links name paths as they are.
+	// Find returns the path of the file or directory that a link to name means. rooted reports
+	// whether the link begins with a slash. If Find is nil, links name paths as they are.
 	Find func(name string, rooted bool) (path string, dir, ok bool)
 	// Under is the number of heading levels of the page itself.
 	Under int
@@ -94,8 +94,8 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// anchorsOf returns the anchors of a document's headings, as search uses them, by line in
-// the body, from 0.
+// anchorsOf returns the anchors that search uses for a document's headings. The keys are
+// the lines of the headings in the body, counted from 0.
 func (w *writer) anchorsOf(doc []byte, bodyLine int) map[int]string {
 	all := map[int]string{}
 	for _, s := range parse.Sections("page.md", doc) {

@@ -25,7 +25,7 @@ type writer struct {
 	used     map[string]bool
 	repeats  map[string]int // by the anchor of a heading
 	headings []Heading
-	levels   []int // of the headings above the current one
+	levels   []int // of the last heading and the headings above it
 	line     int   // line and offset of the last heading
 	offset   int
 	inLink   int

@@ -17,11 +17,11 @@ type piece struct {
 	tag  string
 	end  bool
 	pass bool // has its counterpart, or needs none
-	// other is set for a part that is Markdown, and has no other field.
+	// other is set for a part that is Markdown. Then the other fields are not set.
 	other bool
 	kind  html.TokenType
-	// html is what is written if the piece passes. For a start tag, close is what its end tag
-	// becomes.
+	// html is the HTML to write if the piece passes. For a start tag, close is the HTML of its
+	// end tag.
 	html, close string
 }
 
@@ -51,7 +51,7 @@ func spans(tag string) bool {
 	return false
 }
 
-// fits reports whether an element may stand directly in another, which is empty for the document.
+// fits reports whether an element may be a direct child of another. in is "" for the document.
 // Browsers end elements early where these rules are broken. An end tag could then end an element of
 // the page around the document.
 func fits(tag, in string) bool {
@@ -72,7 +72,7 @@ func fits(tag, in string) bool {
 	return !ofTable(in)
 }
 
-// ofTable reports whether an element has only parts of a table directly in it.
+// ofTable reports whether the children of an element must be parts of a table.
 func ofTable(tag string) bool {
 	switch tag {
 	case "table", "thead", "tbody", "tfoot", "tr":
@@ -81,8 +81,7 @@ func ofTable(tag string) bool {
 	return false
 }
 
-// elementOf sets what is written for a tag that is allowed: its name and the attributes that
-// pages keep.
+// elementOf sets the HTML of an allowed tag: its name and the attributes that pages keep.
 func (w *writer) elementOf(p *piece, attributes map[string]string) {
 	name, out := p.tag, ""
 	keep := func(key, value string) { out += " " + key + `="` + html.EscapeString(value) + `"` }
@@ -229,7 +228,8 @@ func (w *writer) cut(src []byte) []piece {
 	return out
 }
 
-// pair marks the elements that begin and end in order.
+// pair marks the elements that begin and end in order, and that fit where they are. part
+// gives the part of the document to which each piece belongs.
 func pair(all []*piece, part []int) {
 	var open []int
 	for i, p := range all {

@@ -16,8 +16,8 @@ import (
 	"satchel/web/render"
 )
 
-// room is how much of a page is left for differences. some is how many lines of a
-// difference to show if it does not fit.
+// room is the space that is left on a page for differences. some is the number of lines to
+// show of a difference that does not fit.
 type room struct{ lines, bytes, some int }
 
 // reviewLink is the name and address of a waiting file.

@@ -31,7 +31,7 @@ func Register(site *web.Site) error {
 	return s.AddTemplates(templates)
 }
 
-// item is a waiting file in the form for pages.
+// item is a waiting file as a page shows it.
 type item struct {
 	Path    space.Path
 	Shown   string

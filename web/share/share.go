@@ -1,5 +1,5 @@
-// Package share saves what a person shares from a phone or another program in the directory inbox
-// of a space.
+// Package share serves the page to which phones and other programs share a text or a link. It
+// saves what a person shares in the directory inbox of a space.
 package share
 
 import (
@@ -40,13 +40,14 @@ const (
 	maxLink  = 2_000
 )
 
-// maxForm limits the form, in bytes: a character has at most four bytes, and each is three in a form.
+// maxForm limits the form, in bytes. A character has at most four bytes, and a form needs up to
+// three bytes for each.
 const maxForm = 12*(maxTitle+maxText+maxLink) + web.MaxFormBytes
 
 // maxAlike limits how many files of one day may have the same name.
 const maxAlike = 50
 
-// sharePage shows what was shared before it is saved.
+// sharePage shows a shared text or link before it is saved.
 type sharePage struct {
 	Title, Text, Link string
 	Spaces            []service.View // that the visitor can change
@@ -138,7 +139,7 @@ func (s *pages) save(v *web.Visit) error {
 	}
 }
 
-// maxTries limits how often a note looks for a free path.
+// maxTries limits how often save looks for a free path for a note.
 const maxTries = 10
 
 // titleOf returns the title of a note: the given one, or the first line of the text, or the host of
@@ -179,7 +180,7 @@ func (s *pages) free(v *web.Visit, m service.View, title string) (space.Path, er
 // maxName limits the name of a file, in characters.
 const maxName = 60
 
-// fileName returns a title as the name of a file.
+// fileName returns a file name for a title, without an extension.
 func fileName(title string) string {
 	name := exports.Slug(title)
 	if r := []rune(name); len(r) > maxName {
@@ -208,7 +209,7 @@ func document(title, text, link string) string {
 	return b.String()
 }
 
-// quoted returns a text as a double-quoted scalar: JSON is YAML.
+// quoted returns a text as a double-quoted YAML scalar. A JSON string is one.
 func quoted(text string) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
@@ -217,7 +218,7 @@ func quoted(text string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// showSaved handles GET /share/saved. It names only a file that is there.
+// showSaved handles GET /share/saved. It names only a file that exists.
 func (s *pages) showSaved(v *web.Visit) error {
 	q := v.R.URL.Query()
 	all, err := s.Spaces(v)

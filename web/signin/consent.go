@@ -41,9 +41,9 @@ type consentPage struct {
 	Loopback, App bool
 
 	Spaces []spaceChoice
-	// AsksWrite reports whether the client asks to change files. CanWrite reports whether
-	// the person can allow this in some space. SomeRead reports whether the person can only
-	// read some space.
+	// CanRead reports whether the client asks to read files, and AsksWrite whether it asks to
+	// change them. CanWrite reports whether the person can allow changes in at least one
+	// space. SomeRead reports whether there is a space that the person can only read.
 	CanRead, AsksWrite, CanWrite, SomeRead bool
 	Action                                 string
 	Return                                 string
@@ -76,8 +76,8 @@ func (s *pages) showConsent(v *web.Visit) error {
 	return s.askConsent(v, req, http.StatusOK, "", "")
 }
 
-// authorize checks the client's request. It returns nil if it has answered or returns an
-// error.
+// authorize checks the client's request. The returned request is nil if authorize has
+// already answered, or if it returns an error.
 func (s *pages) authorize(v *web.Visit) (*oauth.Request, error) {
 	q, err := url.ParseQuery(v.R.URL.RawQuery)
 	if err != nil {

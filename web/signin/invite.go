@@ -177,7 +177,7 @@ func (s *pages) join(v *web.Visit, c auth.ExternalIdentity, token, name string) 
 	return u, in, err
 }
 
-// afterInvitation returns the address of the first page with the space that the person joined.
+// afterInvitation returns the address of the first page that a person sees after joining.
 func afterInvitation(in store.Invitation) string {
 	if in.Space != "" {
 		return "/?joined=" + url.QueryEscape(string(in.Space))

@@ -13,8 +13,8 @@ import (
 	"satchel/web"
 )
 
-// passkeyFlow is the flow of a passkey ceremony. Each tab has its own. The script sends its
-// name to finish it. The name is useless without the browser's secret.
+// passkeyFlow is the flow of a passkey ceremony. Each tab has its own flow. The script sends
+// the flow's name to finish the ceremony. The name is useless without the browser's secret.
 type passkeyFlow struct {
 	web.Flow
 	Data []byte `json:"data"` // of the passkey service
@@ -46,8 +46,9 @@ type finished struct {
 
 // finishCeremony reads the script's request, and takes the flow of the ceremony. No other
 // site can finish a ceremony: only a page of this server has its name, and only this
-// browser has its secret. The form token would add nothing. It also changes when a ceremony
-// in another tab finishes first, after the device has created its passkey.
+// browser has its secret. So the form token would add nothing. It could even fail a ceremony
+// whose passkey the device has already created, because the token changes when a ceremony in
+// another tab finishes first.
 func (s *pages) finishCeremony(v *web.Visit, kind web.FlowKind) (in finished, f passkeyFlow, err error) {
 	ok := false
 	if err = web.ReadJSON(v, &in); err == nil {

@@ -91,8 +91,8 @@ func (s *pages) finishSignIn(p web.NamedProvider) web.Handler {
 	}
 }
 
-// enter signs in a person with an identity from a provider. If the person is not a user but
-// may become one, it creates the user.
+// enter signs in a person with an identity from a provider. If the person is not a user or is
+// suspended, but the server admits them, it creates or readmits the user.
 func (s *pages) enter(v *web.Visit, method string, c auth.ExternalIdentity, f signInFlow) error {
 	u, err := s.Accounts.UserByIdentity(v.R.Context(), c.Issuer, c.Subject)
 	if fault.CodeOf(err) == fault.NotFound || err == nil && !u.Suspended.IsZero() {

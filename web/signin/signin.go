@@ -20,7 +20,7 @@ var templates embed.FS
 type pages struct {
 	*web.Site
 	mail *outbox // sign-in links that people request
-	// notices has its own outbox, so that requested links cannot delay notices.
+	// notices is a separate outbox, so that requested links cannot delay notices.
 	notices *outbox
 }
 

@@ -1,5 +1,5 @@
-// Package styleguide serves /styleguide, a page that shows every part of the pages. Only
-// development builds have it, so that a test in a browser can compare its picture: see
+// Package styleguide serves /styleguide, a page that shows every part of the pages. A browser
+// test compares pictures of the page. Only builds with the tag conformance have it: see
 // package pages.
 package styleguide
 
