@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -48,7 +49,7 @@ func (p Principal) Require(s space.Scope) error {
 	if p.Client != "" {
 		who = strconv.Quote(p.Client)
 	}
-	return fault.Wrap(errScope, fault.Forbidden, "This needs the scope %q, and %s was given %s.", s, who, ScopeList(p.Scopes))
+	return fault.Wrap(errScope, fault.Forbidden, "This needs the scope %q, and %s was given %s.", s, who, cmp.Or(ScopeList(p.Scopes), "no scope"))
 }
 
 // Person returns the author of the principal's commits. If the user has no address, the

@@ -143,7 +143,8 @@ func TestTheCommandIsSeenWhole(t *testing.T) {
 		a := b.get("/connect/" + slug)
 		_, text, ok := strings.Cut(a.body, `<code id="command"`)
 		text, _, _ = strings.Cut(text, "</code>")
-		if !ok || !strings.Contains(html.UnescapeString(text), issuer+"/mcp") || !strings.Contains(a.body, `data-copy="command"`) {
+		// An option such as --scope must not be broken after a hyphen.
+		if !ok || !strings.Contains(html.UnescapeString(text), issuer+"/mcp") || !strings.Contains(text, `<span class="word">--`) || !strings.Contains(a.body, `data-copy="command"`) {
 			t.Errorf("%s: %q", slug, text)
 		}
 	}

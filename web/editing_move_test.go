@@ -176,7 +176,7 @@ func TestUpload(t *testing.T) {
 	h.holds("d/good.txt", "g")
 	h.holds("d/there.txt", "old")
 	h.lacks("d/big")
-	for _, s := range []string{"4 files were not saved", "directory of this name", "belongs to git", "a file may have 1000 bytes", "Replace <bdi>there.txt"} {
+	for _, s := range []string{"4 files were not saved", "directory with this name", "belongs to git", "A file may have at most 1000 bytes", "Replace <bdi>there.txt"} {
 		if !strings.Contains(a.body, s) {
 			t.Errorf("the page has no %q", s)
 		}

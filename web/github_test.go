@@ -314,7 +314,7 @@ func TestWhenPushesAtGitHubComeHere(t *testing.T) {
 		says  string
 	}{
 		"by a webhook":      {time.Minute, true, "fetches what you push there a moment later"},
-		"asked for":         {2 * time.Minute, false, "about every 2 minutes while the space is in use"},
+		"asked for":         {2 * time.Minute, false, "about every 2 minutes for a while afterwards"},
 		"asked by use only": {0, false, "fetches what you push there when a client uses the space."},
 	} {
 		t.Run(name, func(t *testing.T) {

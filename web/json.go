@@ -36,7 +36,7 @@ type scriptError struct {
 // ReadJSON parses the JSON that a script sent.
 func ReadJSON(v *Visit, into any) error {
 	if !wantsJSON(v.R) {
-		return fault.New(fault.Invalid, "Passkeys need JavaScript.")
+		return fault.New(fault.Invalid, "This action needs JavaScript.")
 	}
 	data, err := io.ReadAll(v.R.Body)
 	if err != nil {

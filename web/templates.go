@@ -29,6 +29,7 @@ func (s *Site) baseTemplate() (err error) {
 	s.base, err = template.New("layout").Funcs(template.FuncMap{
 		"count":      count,
 		"coded":      coded,
+		"whole":      whole,
 		"asset":      func(name string) string { return s.assets[name].url },
 		"time":       timesAt(s.Now),
 		"span":       Span,

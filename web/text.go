@@ -94,6 +94,18 @@ func coded(text string) template.HTML {
 	return template.HTML(b.String()) //nolint:gosec // escaped above
 }
 
+// whole returns a command as HTML in which lines break only between words. Otherwise a browser
+// also breaks a line after each hyphen, so that an option is hard to recognize.
+func whole(command string) template.HTML {
+	var b strings.Builder
+	for word := range strings.FieldsFuncSeq(command, unicode.IsSpace) {
+		at := strings.Index(command, word)
+		b.WriteString(command[:at] + `<span class="word">` + template.HTMLEscapeString(word) + `</span>`)
+		command = command[at+len(word):]
+	}
+	return template.HTML(b.String() + command) //nolint:gosec // words are escaped above, and the rest is space
+}
+
 // DeviceOf describes the browser that sends a User-Agent, such as "Firefox on Linux". It
 // is only a hint: browsers can send anything.
 func DeviceOf(agent string) string {

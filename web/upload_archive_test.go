@@ -142,7 +142,7 @@ func TestUnpackOver(t *testing.T) {
 	data := zipOf(t, packed{name: "a.md", text: "new\n", mode: 0o755}, packed{name: "b.md", text: "b\n"}, packed{name: "sub", text: "s"}, packed{name: "sub/x/y", text: "y"})
 	a := b.unpack(h, "x.zip", data)
 	want(t, "unpack", a, http.StatusUnprocessableEntity)
-	for _, w := range []string{"Replace <bdi>a.md", "directory of this name"} {
+	for _, w := range []string{"Replace <bdi>a.md", "directory with this name"} {
 		if !strings.Contains(a.body, w) {
 			t.Errorf("no %q", w)
 		}

@@ -303,6 +303,9 @@ func (s *Service) SyncSource(ctx context.Context, a Actor, in SyncSourceInput) (
 	if src, err := s.sources.Find(in.ID); err == nil && src.Upstream() && s.syncs != nil {
 		return s.syncUpstream(ctx, a, src, in)
 	}
+	if in.DryRun {
+		return SyncedSource{}, fault.New(fault.Invalid, "Only a source that follows an upstream can show what an update would change.")
+	}
 	reader := a.user
 	if a.kind == operator {
 		if src, err := s.sources.Find(in.ID); err == nil {

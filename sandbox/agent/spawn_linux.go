@@ -191,6 +191,11 @@ func (s *spawner) fork(mark uint32) (*shell, error) {
 		return fail(err)
 	}
 	fds = append(fds, null)
+	for _, fd := range []int{pipes[0][0], pipes[1][0]} {
+		if err := unix.SetNonblock(fd, true); err != nil {
+			return fail(err)
+		}
+	}
 	attr := &syscall.ProcAttr{
 		Dir:   protocol.SpaceDir,
 		Env:   s.env,
@@ -206,11 +211,6 @@ func (s *spawner) fork(mark uint32) (*shell, error) {
 	}
 	for _, fd := range []int{null, pipes[0][1], pipes[1][1], pipes[2][0]} {
 		unix.Close(fd)
-	}
-	for _, fd := range []int{pipes[0][0], pipes[1][0]} {
-		if err := unix.SetNonblock(fd, true); err != nil {
-			return nil, err
-		}
 	}
 	return &shell{
 		pid: pid, mark: mark, readOnly: s.readOnly, uid: s.uid(), exited: exited,

@@ -109,7 +109,7 @@ func (s *pages) needsOf(v *web.Visit, h homePage, clients []client) (out []need,
 			out = append(out, need{"circle-alert", web.Plural(h.Held, "1 file is held back", "%d files are held back"), "A held-back file is not saved. It may contain a key, or break a rule.", base + "/remote#held", "See why", true})
 		}
 		if k.Conflicts > 0 {
-			out = append(out, need{"git-merge", web.Plural(k.Conflicts, "1 conflict", "%d conflicts"), "Two versions were kept, because a page was changed twice at the same time.", web.PageURL(h.Space.ID, "files", k.Conflict, ""), "Merge the versions", false})
+			out = append(out, need{"git-merge", web.Plural(k.Conflicts, "1 conflict", "%d conflicts"), "If a file is changed twice at the same time, both versions are kept.", web.PageURL(h.Space.ID, "files", k.Conflict, ""), "Merge the versions", false})
 		}
 		if k.Damaged > 0 {
 			out = append(out, need{"bookmark", web.Plural(k.Damaged, "1 fact file is damaged", "%d fact files are damaged"), "Your AIs cannot read such a file as a fact.", base + "/memory#damaged", "Repair", false})

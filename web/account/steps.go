@@ -52,7 +52,7 @@ func (s *pages) steps(v *web.Visit, h homePage, called bool) ([]step, error) {
 		st.Done, st.Text = true, "You start empty. Your clients fill the space, and you can import at any time."
 	}
 	out = append(out, st)
-	st = step{Name: "facts", Title: "Save the first facts", Text: "Three questions, such as what your AIs call you. All your clients know the answers.", Go: base + "/bring#questions", Label: "Answer three questions"}
+	st = step{Name: "facts", Title: "Save the first facts", Text: "Answer three questions, such as what your AIs should call you. All your clients then know the answers.", Go: base + "/bring#questions", Label: "Answer three questions"}
 	if h.Known.Facts > 0 {
 		st.Done, st.Text = true, "Your AIs know the first facts about you."
 	}
@@ -64,13 +64,13 @@ func (s *pages) steps(v *web.Visit, h homePage, called bool) ([]step, error) {
 	if err != nil {
 		return nil, err
 	}
-	st = step{Name: "github", Title: "Keep a copy at GitHub (optional)", Text: "Everything is kept on this server. A GitHub repository has each change as a commit, too.",
+	st = step{Name: "github", Title: "Keep a copy at GitHub (optional)", Text: "Everything is kept on this server. In a GitHub repository, each change is also a commit.",
 		Go: web.SpacePath(h.Space.ID, "github"), Label: "Connect GitHub", Skip: "/start/local", SkipLabel: "Stay local"}
 	switch {
 	case h.Link != nil:
 		st.Done, st.Text = true, "Kept in "+web.Shorten(h.Link.FullName, 100)+" at GitHub."
 	case h.Push.URL != "":
-		st.Done, st.Text = true, "Also kept at a remote."
+		st.Done, st.Text = true, "Everything is also kept at a Git remote."
 	case s.skipped(v, localCookie):
 		st.Done, st.Text = true, "Everything stays on this server. You can connect GitHub at any time."
 	case !made && !v.User.Admin:

@@ -45,7 +45,6 @@ type week struct {
 type clientWeek struct {
 	Name         string // the name by which the activity page filters
 	Today, Whole int
-	Last         time.Time
 }
 
 // bar is a day of the chart.
@@ -87,7 +86,7 @@ func readWeek(ctx context.Context, m service.View, now time.Time) (week, error) 
 		name := space.ClientName(c.Client)
 		of := by[name]
 		if of == nil {
-			of = &clientWeek{Name: name, Last: c.Time}
+			of = &clientWeek{Name: name}
 			by[name] = of
 		}
 		day := min(max(int(c.Time.UTC().Sub(from)/(24*time.Hour)), 0), weekDays-1)

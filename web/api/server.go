@@ -184,7 +184,7 @@ func (s *Server) serve(c *call, routes []route) {
 			allowed = append(allowed, r.method)
 		}
 		c.w.Header().Set("Allow", strings.Join(allowed, ", "))
-		c.refuse(http.StatusMethodNotAllowed, "method_not_allowed", "This path only accepts "+strings.Join(allowed, " and ")+".")
+		c.refuse(http.StatusMethodNotAllowed, "method_not_allowed", "This path accepts only "+strings.Join(allowed, ", ")+".")
 		return
 	}
 	if err := s.admit(c, routes[i]); err != nil {

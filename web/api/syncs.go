@@ -13,7 +13,7 @@ import (
 // addSourceRequest is a source that follows an upstream.
 type addSourceRequest struct {
 	ID          string         `json:"id" doc:"Unique on the server."`
-	URL         string         `json:"url,omitempty" doc:"An address, from which the kind follows."`
+	URL         string         `json:"url,omitempty" doc:"The address of the upstream. The server derives the kind from it."`
 	Kind        string         `json:"kind,omitempty" doc:"The kind of upstream, such as git. Needed without url."`
 	Settings    map[string]any `json:"settings,omitempty" doc:"Settings of the kind, such as branch."`
 	Title       string         `json:"title,omitempty"`

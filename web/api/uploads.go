@@ -71,7 +71,7 @@ func (s *Server) uploadRoutes() []route {
 			method: http.MethodPost, path: path, scope: write, handle: s.uploadFile, out: reflect.TypeFor[uploadView](),
 			about: about{
 				id: "uploadFile", summary: "Add a file to an uploaded source", status: http.StatusOK, media: uploadMedia, notFound: true,
-				detail: "Adds the pages of a document or a .zip archive, and replaces those of an earlier file with the name. To create the source, add one of the kind upload.",
+				detail: "Adds the pages of a document or a .zip archive, and replaces the pages of an earlier file with the same name. To create the source, add one of the kind upload.",
 				query:  map[string]string{"name": "The name of the file, whose extension is its format, such as guides/start.pdf."},
 				answer: "The source, and what became of each file.",
 			},

@@ -272,7 +272,7 @@ func (a *archive) why(name string, e entry) string {
 	case a.seen[name]:
 		return "Another file in the archive has this name and was uploaded."
 	case a.dirs[name] || under():
-		return "The archive has a file and a directory of this name."
+		return "The archive has a file and a directory with this name."
 	}
 	return ""
 }

@@ -232,7 +232,7 @@ func (s *pages) checkText(v *web.Visit, m service.View, p string, body *editPage
 		return nil
 	}
 	if body.Marked = merge.Marked(body.Text); body.Marked > 0 && v.R.PostFormValue("marks") == "" {
-		return &web.Problem{Text: "The text still has marks of places that both changed. Decide for each, and take the marks out.", Field: "text"}
+		return &web.Problem{Text: "The text still has marks at places that you and somebody else changed. Decide on each place, and remove its marks.", Field: "text"}
 	}
 	return nil
 }

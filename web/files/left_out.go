@@ -34,7 +34,7 @@ func (l *leftOut) add(p space.Path, why string) {
 
 func (l *leftOut) text() []byte {
 	var b strings.Builder
-	b.WriteString("These are in the space, and not in this archive: unpacked, they could be written\noutside of its directory, or not at all. The download with the history (git\nbundle) has everything.\n\n")
+	b.WriteString("These files are in the space, but not in this archive. The reason follows each\nname. The download with the history (git bundle) has those that are not damaged.\n\n")
 	for _, line := range l.lines {
 		b.WriteString(line + "\n")
 	}

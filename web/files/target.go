@@ -51,4 +51,4 @@ func message(v *web.Visit) string {
 // maxMessage is the maximum length of a note in bytes.
 const maxMessage = 2000
 
-var errNoBase = errors.New("what the form says it was made from is nothing that can be")
+var errNoBase = errors.New("the form has no valid base version")

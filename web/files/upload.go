@@ -123,7 +123,7 @@ func (s *pages) saveUpload(v *web.Visit) error {
 		total += h.Size
 	}
 	if total > s.Editing.MaxChange {
-		return again(http.StatusRequestEntityTooLarge, "The files have "+bytesize.Text(total)+" together, and "+bytesize.Text(s.Editing.MaxChange)+" may be uploaded at once.", "files")
+		return again(http.StatusRequestEntityTooLarge, "Together, the files have "+bytesize.Text(total)+". At most "+bytesize.Text(s.Editing.MaxChange)+" can be uploaded at once.", "files")
 	}
 	release, err := s.hold(v.R.Context())
 	if err != nil {
@@ -202,7 +202,7 @@ func sentFiles(f *multipart.Form) ([]*multipart.FileHeader, error) {
 	}
 	for name := range f.File {
 		if name != "files" {
-			return nil, web.BadForm(errors.New("a file in a field for none"))
+			return nil, web.BadForm(errors.New("a file in a field that accepts no files"))
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(f.File["files"]), func(h *multipart.FileHeader) bool { return h.Filename == "" && h.Size == 0 }), nil
@@ -268,7 +268,7 @@ func (s *pages) uploadChanges(v *web.Visit, m service.View, sent []*sentFile, bo
 			refuse("The upload has another file with this name.")
 			continue
 		case h.size > s.Editing.MaxFile:
-			refuse("It has " + bytesize.Text(h.size) + ", and a file may have " + bytesize.Text(s.Editing.MaxFile) + ".")
+			refuse("It has " + bytesize.Text(h.size) + ". A file may have at most " + bytesize.Text(s.Editing.MaxFile) + ".")
 			continue
 		}
 		seen[string(p)] = true
@@ -280,10 +280,10 @@ func (s *pages) uploadChanges(v *web.Visit, m service.View, sent []*sentFile, bo
 		c := space.Change{Path: string(p), Op: space.Write, Mode: h.mode}
 		switch {
 		case ok && was.Dir:
-			refuse("There is a directory of this name. Give the file another name, or upload it elsewhere.")
+			refuse("There is a directory with this name. Give the file another name, or upload it elsewhere.")
 			continue
 		case ok && was.Mode == space.Symlink:
-			refuse("There is a link of this name. Delete it first, or give the file another name.")
+			refuse("There is a link with this name. Delete it first, or give the file another name.")
 			continue
 		case ok && (h.mode != space.Executable || was.Mode == h.mode) && was.Size == h.size && s.same(v.R.Context(), m, was.Blob, h):
 			body.Saved = append(body.Saved, u) // the file already has this content

@@ -150,7 +150,7 @@ func (s *pages) enterApp(v *web.Visit) error {
 	case a.ClientID == "":
 		problem, field = "Enter the client ID.", "client-id"
 	case a.Secrets.ClientSecret == "":
-		problem, field = "Enter the client secret. What you entered as secrets is not shown again.", "client-secret"
+		problem, field = "Enter the client secret. Enter the other secrets again too, because this page never shows them.", "client-secret"
 	case !strings.HasPrefix(a.Secrets.PrivateKey, "-----BEGIN "):
 		problem, field = "Paste the whole private key, with its first line “-----BEGIN RSA PRIVATE KEY-----”.", "private-key"
 	}

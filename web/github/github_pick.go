@@ -220,7 +220,7 @@ func (s *pages) beginCreate(v *web.Visit) error {
 	form := v.R.PostForm
 	n := app.NewRepository{Owner: form.Get("owner"), Name: strings.TrimSpace(form.Get("name")), Private: form.Get("visibility") != "public", Description: "What my AI clients know, kept by Satchel"}
 	if !repositoryName().MatchString(n.Name) || n.Name == "." || n.Name == ".." {
-		return s.pick(v, http.StatusBadRequest, m, f, "A repository’s name has letters, digits, dots, hyphens and underscores.", "name")
+		return s.pick(v, http.StatusBadRequest, m, f, "Use only letters, digits, dots, hyphens and underscores in the repository’s name.", "name")
 	}
 	known := slices.ContainsFunc(f.Found.Installations, func(in app.Installation) bool { return !in.Suspended && in.Account == n.Owner })
 	switch {

@@ -205,7 +205,7 @@ func (s *pages) addChanges(v *web.Visit, m service.View, body *changesPage, from
 		}
 		switch {
 		case f.Status == space.Modified && f.Old == f.New:
-			c.Note = "Only its kind changed: from " + web.ModeWords(f.OldMode) + " to " + web.ModeWords(f.NewMode) + "."
+			c.Note = "Only the kind of the file changed: from " + web.ModeWords(f.OldMode) + " to " + web.ModeWords(f.NewMode) + "."
 		case i >= shown || lines >= changesLines:
 			body.Unshown = true
 		case f.Size > changesBytes:

@@ -311,7 +311,7 @@ func (s *pages) restore(v *web.Visit) error {
 		return web.Gone(v.NamedError(err))
 	}
 	if len(c.Rejected) > 0 {
-		return fault.New(fault.Conflict, "Some of it cannot be restored: %s", web.Shorten(v.Named(c.Rejected[0].Why), 600))
+		return fault.New(fault.Conflict, "Some files cannot be restored: %s", web.Shorten(v.Named(c.Rejected[0].Why), 600))
 	}
 	if p == "" || !c.Changed {
 		to := "/spaces/" + string(m.ID) + "/commits/" + string(c.ID)

@@ -94,7 +94,7 @@ func settingsFrom(value func(string) string, base json.RawMessage, settings []sp
 			if text != "" {
 				n, err := strconv.Atoi(text)
 				if err != nil {
-					return base, fault.Wrap(err, fault.Invalid, "%s is a number.", settingLabel(x.Name)).In(x.Name)
+					return base, fault.Wrap(err, fault.Invalid, "%s must be a number.", settingLabel(x.Name)).In(x.Name)
 				}
 				all[x.Name] = n
 			}
@@ -154,7 +154,7 @@ func bodyOf(f sourceForm, kind space.SourceKindInfo, change bool, problem error)
 	aliases := at(field{ID: "source-aliases", Name: "aliases", Label: "Other names", Type: "text", Value: f.Aliases, Max: limit["aliases"], Hint: aliasesHint}, "aliases")
 	b.Title, b.Description, b.Aliases = &title, &description, &aliases
 	if !change {
-		name := at(field{ID: "source-name", Name: space.SourceName, Label: "ID", Type: "text", Value: f.ID, Mono: true, Max: 40, Required: true, Hint: "Lowercase letters, digits and hyphens. The ID is unique on this server, and stays."}, space.SourceName)
+		name := at(field{ID: "source-name", Name: space.SourceName, Label: "ID", Type: "text", Value: f.ID, Mono: true, Max: 40, Required: true, Hint: "Lowercase letters, digits and hyphens. The ID is unique on this server and cannot be changed later."}, space.SourceName)
 		b.Name = &name
 	}
 	b.Readers = at(field{ID: "source-readers", Name: space.SourceReaders, Label: "Their user names", Type: "text", Value: f.Readers, Hint: "Separated by commas, such as ada, bob."}, space.SourceReaders)
@@ -254,7 +254,7 @@ func settingLabel(name string) string {
 func settingHint(name string) string {
 	switch name {
 	case "urls":
-		return "One address a line, where the documentation begins."
+		return "One address per line, where the documentation begins."
 	case "repo":
 		return "As owner/name, such as nuxt/nuxt."
 	case "branch":
@@ -264,7 +264,7 @@ func settingHint(name string) string {
 	case "output_path":
 		return "A directory of the source. Empty: its top."
 	case "include", "exclude":
-		return "One pattern a line, such as /guide/**."
+		return "One pattern per line, such as /guide/**."
 	case "depth":
 		return "How many links Satchel follows from a start address. Empty: what the site’s own lists make best."
 	case "max_pages":

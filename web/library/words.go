@@ -34,7 +34,7 @@ func stateWord(s space.SyncState) stateView {
 	case space.SyncReady, space.SyncUnchanged:
 		return stateView{"Up to date", "good"}
 	case space.SyncLimited:
-		return stateView{"Its server asked to wait", "wait"}
+		return stateView{"Its server asked Satchel to wait", "wait"}
 	case space.SyncGone:
 		return stateView{"Not found at its address", "bad"}
 	case space.SyncRefused:
@@ -110,7 +110,7 @@ func reasonWords(reason string) string {
 	case "bad_name":
 		return "the name cannot be used"
 	case "duplicate":
-		return "another file has the name"
+		return "another file has the same name"
 	case "too_slow":
 		return "the conversion takes too long or too much memory"
 	case "needs_sandbox":
@@ -120,7 +120,7 @@ func reasonWords(reason string) string {
 	case "no_captions":
 		return "the video has no captions"
 	case "blocked":
-		return "its server refuses the file to Satchel"
+		return "its server does not let Satchel read the file"
 	case "rate_limited":
 		return "its server asked Satchel to try later"
 	case "too_large":

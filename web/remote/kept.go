@@ -44,7 +44,7 @@ func (s *pages) remoteForm(v *web.Visit, m service.View) (form newRemote, over s
 			return form, "", err
 		case !ok || f.Remote.Space != m.ID:
 			if form.Token == "" {
-				return form, "The form expired, or was already sent. Nothing was changed; enter the token again, if there is one.", nil
+				return form, "The form expired or was already sent. Nothing was changed. If the repository needs a token, enter the token again.", nil
 			}
 		default:
 			form.AllowSecrets = unpackPrints(f.Allowed)

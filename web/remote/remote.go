@@ -131,7 +131,7 @@ func remoteSaid(done string, st web.RemoteView) string {
 	case st.URL == "" || st.State == "failed":
 		return ""
 	case done == "synced" && st.State == "pushed":
-		return "Synced. The space and its remote are the same."
+		return "Synced. The space and its remote have the same content."
 	case done == "synced":
 		return "The sync has begun."
 	case done == "set":

@@ -81,7 +81,7 @@ func (s *pages) showConsent(v *web.Visit) error {
 func (s *pages) authorize(v *web.Visit) (*oauth.Request, error) {
 	q, err := url.ParseQuery(v.R.URL.RawQuery)
 	if err != nil {
-		return nil, &web.PageError{Status: http.StatusBadRequest, Title: "The request of the client is wrong", Text: "Its address cannot be read."}
+		return nil, &web.PageError{Status: http.StatusBadRequest, Title: "The request of the client is wrong", Text: "The address of the request cannot be read."}
 	}
 	req, err := s.OAuth.Authorize(v.R.Context(), q)
 	var show *oauth.PageError
@@ -162,7 +162,7 @@ func (s *pages) giveConsent(v *web.Visit) error {
 		return s.SendTo(v, s.OAuth.Deny(req), req.Client.Name, true)
 	case "allow":
 	default:
-		return fault.New(fault.Invalid, "Choose whether to allow or deny it.")
+		return fault.New(fault.Invalid, "Choose whether to allow or deny the access.")
 	}
 	// For a person, a space of which they are not a member does not exist.
 	id := space.SpaceID(form.Get("space"))
@@ -182,7 +182,7 @@ func (s *pages) giveConsent(v *web.Visit) error {
 		scopes = append(scopes, scope)
 	}
 	if len(scopes) == 0 {
-		return s.askConsent(v, req, http.StatusBadRequest, id, "The client would get none of the access that it asks for. Choose another space, let it change files, or deny it.")
+		return s.askConsent(v, req, http.StatusBadRequest, id, "The client would get none of the access that it asks for. Choose another space, let the client change files, or deny the access.")
 	}
 	location, err := s.OAuth.Approve(v.R.Context(), v.User.ID, req, id, scopes)
 	if err != nil {

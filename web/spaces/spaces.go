@@ -165,7 +165,7 @@ func (s *pages) member(v *web.Visit, m service.View) (store.Member, error) {
 		return store.Member{}, web.ErrGone
 	}
 	if all[i].Role == space.Owner {
-		return store.Member{}, fault.New(fault.Invalid, "%s owns the space, and stays its owner.", all[i].Name)
+		return store.Member{}, fault.New(fault.Invalid, "%s owns the space. The owner's role cannot be changed, and the owner cannot be removed.", all[i].Name)
 	}
 	return all[i], nil
 }

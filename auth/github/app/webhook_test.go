@@ -23,9 +23,12 @@ func suspension(t *testing.T) (w *world, d apptest.Delivery, secret string) {
 
 func suspensionWith(t *testing.T, change ...func(*app.Options)) (w *world, d apptest.Delivery, secret string) {
 	t.Helper()
-	w, i := withApp(t, change...)
-	w.connect(w.notes)
+	w = newWorld(t, change...)
+	w.create(false)
+	// An event about the installation could arrive after the link, and make the server ask.
 	w.gh.Behave(apptest.Behaviour{NoHooks: true})
+	i := w.install("ada", "ada/notes", "ada/diary")
+	w.connect(w.notes)
 	w.gh.Suspend(i)
 	all := w.gh.Deliveries()
 	return w, all[len(all)-1], w.gh.App(w.slug()).Webhook

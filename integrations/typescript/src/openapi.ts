@@ -276,7 +276,7 @@ export interface paths {
         put?: never;
         /**
          * Add a file to an uploaded source
-         * @description Adds the pages of a document or a .zip archive, and replaces those of an earlier file with the name. To create the source, add one of the kind upload.
+         * @description Adds the pages of a document or a .zip archive, and replaces the pages of an earlier file with the same name. To create the source, add one of the kind upload.
          */
         post: operations["uploadFile"];
         /** Remove a file from an uploaded source */
@@ -343,7 +343,7 @@ export interface components {
                 [key: string]: unknown;
             };
             title?: string;
-            /** @description An address, from which the kind follows. */
+            /** @description The address of the upstream. The server derives the kind from it. */
             url?: string;
         };
         Caller: {
@@ -921,7 +921,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The file exists, or has another version than the base. Nothing was changed. */
+        /** @description The request conflicts with the current state: something exists already, or has another version than the base. Nothing was changed. */
         Conflict: {
             headers: {
                 [name: string]: unknown;
@@ -1018,7 +1018,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The body has another media type than the request says, or is compressed. */
+        /** @description The body does not have the media type that the route accepts, or is compressed. */
         UnsupportedMediaType: {
             headers: {
                 [name: string]: unknown;

@@ -48,8 +48,11 @@ func ownSandboxes() int {
 	if errors.Is(err, io.EOF) {
 		return 0 // the server ended before it sent the configuration
 	}
-	if err != nil || m.Op != link.Configure || m.Config == nil {
-		fmt.Fprintln(os.Stderr, "the first message was no configuration:", err)
+	if err == nil && (m.Op != link.Configure || m.Config == nil) {
+		err = errors.New("the first message is not a configuration")
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	own, err := newOwner(*m.Config, l)

@@ -98,5 +98,8 @@ func ask(ctx context.Context, c *client.Client, source, question string) (answer
 			}
 		}
 	}
+	if best.text == "" {
+		return answer{}, errors.New("no page answers this question")
+	}
 	return best, nil
 }

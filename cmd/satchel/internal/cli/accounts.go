@@ -189,7 +189,7 @@ func (c *call) userAccountCommands() []*cobra.Command {
 					if err != nil {
 						return err
 					}
-					return c.answer(map[string]int{"sessions": n}, func() { c.printf("Ended %d sessions of %s.\n", n, args[0]) })
+					return c.answer(map[string]int{"sessions": n}, func() { c.printf("Ended %s of %s.\n", plural(int64(n), "session"), args[0]) })
 				})
 			}
 		}),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -189,7 +190,7 @@ func (f *apiFlags) client(ctx context.Context, c *call) (*apiclient.Client, erro
 			name = filepath.Join(cfg.DataDir, keyFile)
 		}
 		file, err := os.Open(name)
-		if err != nil && f.keyFile == "" {
+		if errors.Is(err, fs.ErrNotExist) && f.keyFile == "" {
 			return nil, usage("name the file of an API key with --key-file")
 		}
 		if err != nil {

@@ -209,7 +209,7 @@ something is still damaged.`}, func(fs *pflag.FlagSet) runner {
 func (c *call) repaired(done gitstore.Repaired) {
 	switch {
 	case done.Restored > 0:
-		c.printf("Put %d objects back.\n", done.Restored)
+		c.printf("Put %s back.\n", plural(int64(done.Restored), "object"))
 	case done.Left.Whole():
 		c.printf("Nothing is missing.\n")
 	}
