@@ -34,9 +34,9 @@ describe('integrations', { concurrency: true, skip }, () => {
   // text returns the text of an element of a client's page.
   const text = async (slug, id) => {
     const { html } = await person.go(`/connect/${slug}`);
-    const found = new RegExp(`id="${id}"[^>]*>([^<]*)<`).exec(html);
+    const found = new RegExp(`id="${id}"[^>]*>(.*?)</code>`, 's').exec(html);
     assert.ok(found, `${slug} has no element ${id}`);
-    return found[1].replaceAll('&#39;', "'").replaceAll('&#34;', '"').replaceAll('&amp;', '&');
+    return found[1].replace(/<[^>]*>/g, '').replaceAll('&#39;', "'").replaceAll('&#34;', '"').replaceAll('&amp;', '&');
   };
 
   // shell returns a function that runs commands in a shell with an empty home directory. When

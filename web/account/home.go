@@ -17,7 +17,7 @@ import (
 const (
 	homeClients = 4
 	homeCommits = 5
-	homeHistory = 100 // commits that are searched for content of people
+	homeHistory = 100 // commits that are searched for a first import
 	homeOthers  = 4
 )
 
@@ -36,7 +36,7 @@ type homePage struct {
 	Clients  []client
 	More     int
 	Commits  []change
-	Brought  bool // one of the last homeHistory commits is not the server's own
+	Brought  bool // a client, the pages or a command made one of the last homeHistory commits
 	Push     web.RemoteView
 	Held     int // number of the visitor's files that could not be committed; -1 if unknown
 	Link     *auth.RepositoryLink
@@ -186,7 +186,7 @@ func (s *pages) homeSpace(v *web.Visit, body *homePage) (err error) {
 	if err := unlessEmpty(err); err != nil {
 		return err
 	}
-	body.Brought = slices.ContainsFunc(list, func(c space.Commit) bool { return c.Tool != "sync" && c.Tool != "satchel" })
+	body.Brought = slices.ContainsFunc(list, func(c space.Commit) bool { return c.Tool != "" && c.Tool != "sync" && c.Tool != "satchel" })
 	for _, c := range list[:min(len(list), homeCommits)] {
 		subject, _, _ := strings.Cut(c.Message, "\n")
 		body.Commits = append(body.Commits, change{ID: c.ID, Subject: web.Shorten(subject, 100), By: web.MakerOf(c), Client: web.Shorten(c.Client, 60), Time: c.Time})
