@@ -1,7 +1,7 @@
 // Package auth defines who a caller is and what they may do. [Authenticate] returns the
-// [Principal] that makes a request, and [ChallengeOf] the header of a refusal (RFC 6750). The
-// package also has the [Verifier] that checks a bearer token, the form of every [Secret], the
-// grants of clients, and the allow list.
+// [Principal] that makes a request. [ChallengeOf] returns the [Challenge] for a refused request
+// (RFC 6750). The package also defines the [Verifier] that checks a bearer token, the form of
+// every [Secret], the grants of clients, and the allow list.
 //
 // The package reads a token only from the Authorization header. A caller without a valid token
 // cannot distinguish between kinds of invalid tokens. A [Secret] cannot be printed or logged by

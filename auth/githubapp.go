@@ -17,7 +17,7 @@ type GitHubApp struct {
 	Slug     string
 	Name     string
 	Owner    string // the login of its owner
-	HTMLURL  string // its public page; the page to install it is below
+	HTMLURL  string // its public page; the install page has a path below it
 	// Creates reports whether the App has the permission to create repositories.
 	Creates bool
 	Created time.Time
@@ -70,12 +70,12 @@ const (
 	LinkLost      LinkState = "lost"      // the person may no longer push to the repository
 )
 
-// AtGitHubTab is the place for Trouble, except on the page that has the buttons.
+// AtGitHubTab is the place that callers of Trouble pass, except the page with the buttons.
 const AtGitHubTab = " in the settings of the space, under GitHub"
 
 // Trouble returns what is wrong with a connection and what to do about it, for all pages,
-// commands and logs. Both are empty if the connection works. place says where the buttons are that
-// way names: AtGitHubTab, or nothing on the page that has these buttons.
+// commands and logs. Both texts are empty if the connection works. place says where to find the
+// buttons that the text way names. It is AtGitHubTab, or empty on the page with the buttons.
 func (l RepositoryLink) Trouble(place string) (what, way string) {
 	account, repository, login := cmp.Or(l.Account, "the account"), cmp.Or(l.FullName, "the repository"), cmp.Or(l.GitHubLogin, "the person who connected it")
 	switch l.State {

@@ -28,8 +28,8 @@ type Principal struct {
 	Client string
 	// Scopes are the scopes in effect: those of the grant that Role allows.
 	Scopes []space.Scope
-	// Expires is when the token expires. Everything that it opened must end by then. Zero
-	// means never.
+	// Expires is when the token expires. Everything that was opened with the token must end by
+	// then. Zero means never.
 	Expires time.Time
 }
 

@@ -20,16 +20,16 @@ const (
 	paintBoth = paintA | paintB
 )
 
-// painting holds the commits around two others. The colour of a commit says which of
-// the two reach it. The walk stops at commits that both reach.
+// painting holds the commits that a walk back from two commits visits. The colour of a
+// commit says which of the two reach it. The walk stops at commits that both reach.
 type painting struct {
 	colour map[packfile.Hash]int
 	found  []datedCommit // in the order of discovery
 }
 
 // paint walks two histories back, newest commit first, until both reach every commit
-// that is left. A zero b has no history. The cost grows with the commits that the
-// histories do not share.
+// that is left to visit. If b is zero, its history is empty. The cost grows with the
+// commits that the histories do not share.
 func (r *repo) paint(ctx context.Context, a, b packfile.Hash) (*painting, error) {
 	p := &painting{colour: map[packfile.Hash]int{}}
 	q := &byTime{}

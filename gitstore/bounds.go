@@ -27,7 +27,7 @@ type load struct {
 	totals
 	dirs   int   // the tree and the trees below it
 	text   int64 // bytes of all paths
-	height int   // levels of directories below it
+	height int   // levels of directories below the tree
 }
 
 func plus(a, b int64) int64 {
@@ -50,7 +50,7 @@ type scales struct {
 	// sizes reports whether to add up the sizes of files, which costs a lookup for
 	// each.
 	sizes bool
-	// past counts unreadable objects as empty. It is set for the content of head.
+	// past makes unreadable objects count as empty. It is set for the content of head.
 	past bool
 	seen map[packfile.Hash]load
 }
@@ -120,14 +120,14 @@ type loads struct {
 	seen map[packfile.Hash]load
 }
 
-// weighTip returns an error if a foreign tree exceeds both the limits of a space and
-// the content of head. from reads the tree.
+// weighTip returns an error if a foreign tree is too large to walk, or if it exceeds the
+// limits of a space and is larger than head. from is the repository that has the tree.
 func (r *repo) weighTip(ctx context.Context, from *repo, tree packfile.Hash) error {
 	s := newScales(from, true)
 	r.loads.mu.Lock()
 	old := r.loads.seen
 	r.loads.mu.Unlock()
-	maps.Copy(s.seen, old) // two fetches may run at once
+	maps.Copy(s.seen, old) // a copy, because two fetches may run at once
 	l, err := s.tree(ctx, tree)
 	if err != nil {
 		return err

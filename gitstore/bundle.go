@@ -13,7 +13,7 @@ import (
 
 // Bundle writes a git bundle of the space's whole history to w: one file that git can
 // clone and Import can read. Commits and reads continue meanwhile. A purge ends the
-// bundle with a fault.Unavailable: it stops reading the space at once, and Bundle
+// bundle with a fault.Unavailable: git stops reading the space at once, and Bundle
 // returns after its next write to w.
 func (s *Store) Bundle(ctx context.Context, id space.SpaceID, w io.Writer) error {
 	r, release, err := s.acquire(ctx, id)

@@ -28,7 +28,8 @@ type Checkup struct {
 	Damaged []Damaged `json:"damaged"`
 	More    int       `json:"more,omitempty"`
 	// Said is git's report of a defect that makes no object unreadable, such as a
-	// wrong checksum. It is empty if objects are damaged or if git finds no defect.
+	// wrong checksum, or why the space cannot be opened. It is empty if objects are
+	// damaged.
 	Said string `json:"said,omitempty"`
 }
 
@@ -39,7 +40,8 @@ func (c Checkup) Whole() bool { return len(c.Damaged) == 0 && c.Said == "" }
 type Damaged struct {
 	Object string `json:"object"`
 	// Paths lists at most maxPaths places of the object in the newest commit. It is
-	// empty if only older commits have it. The path of a directory ends in a slash.
+	// empty if only older commits or damaged directories have the object. The path of
+	// a directory ends in a slash.
 	Paths []string `json:"paths"`
 }
 
@@ -236,7 +238,7 @@ func (r *repo) survey(ctx context.Context, missing []packfile.Hash) (_ *survey, 
 	return sv, r.nameLost(ctx, sv)
 }
 
-// follow adds to the lost objects those that a ref reaches but no pack has.
+// follow adds to the lost objects those that a ref reaches but that cannot be read.
 func (r *repo) follow(ctx context.Context, sv *survey) error {
 	out, err := r.s.git.Run(ctx, gitcmd.Cmd{Dir: r.dir, GitDir: r.dir, Args: []string{"for-each-ref", "--format=%(objectname)"}})
 	if err != nil {
@@ -272,7 +274,7 @@ func (r *repo) follow(ctx context.Context, sv *survey) error {
 	return nil
 }
 
-// unreadable lists the objects of a pack that do not match their names.
+// unreadable lists the objects of a pack that cannot be read or do not match their names.
 func (sv *survey) unreadable(ctx context.Context, p *packfile.Pack) (out []packfile.Hash, err error) {
 	for i := range p.N {
 		if err := ctx.Err(); err != nil {

@@ -18,9 +18,9 @@ import (
 )
 
 // snapshot is a checkout: a directory with the files of one head, written from objects.
-// Its parent has mode 0700. The tree itself is open to all, so that the unprivileged
-// user inside a sandbox can write over it. Only the code in this file writes there, and
-// never while the snapshot has users.
+// dir has mode 0700. The tree in dir is open to all, so that the unprivileged user inside
+// a sandbox can change files in an overlay over it. Only the code in this file writes
+// there, and never while the snapshot has users.
 type snapshot struct {
 	dir    string
 	at     *manifest      // guarded by seeds.mu or the seeds' turn
@@ -121,8 +121,8 @@ func (sn *snapshot) update(ctx context.Context, r *repo, m *manifest) error {
 }
 
 // treeWriter creates files in a checkout. It opens directories one name at a time, and
-// creates a new file by its last name in its open directory. So it never follows a
-// link.
+// creates each file in its open directory, by the last name of the path. So it never
+// follows a link.
 type treeWriter struct {
 	r    *repo
 	path []string   // the names of the open directories

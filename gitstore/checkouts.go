@@ -126,8 +126,8 @@ func (r *repo) seed(ctx context.Context, release func()) (*space.Checkout, error
 	if err := d.view.writeIndex(m); err != nil {
 		return nil, r.internalf(err, "git view")
 	}
-	// This is the last step that can fail: the checkout then counts as used until
-	// Release is called.
+	// This is the last step that can fail, because afterwards the checkout counts as used
+	// until Release is called.
 	sn, err := r.snapshotAt(ctx, m)
 	if err != nil {
 		return nil, r.internalf(err, "checkout")
@@ -240,9 +240,8 @@ func (r *repo) headMoved() {
 	r.tend()
 }
 
-// tend updates the view, including its index, and an unused checkout to head in the
-// background, and removes old checkouts that nobody uses. Only one run is active at a
-// time.
+// tend brings the view, its index and an unused checkout to head, in the background. It
+// also removes old checkouts that nobody uses. Only one run is active at a time.
 func (r *repo) tend() {
 	d := &r.seeds
 	d.mu.Lock()
@@ -325,7 +324,7 @@ func (r *repo) tendOnce(ctx context.Context) error {
 }
 
 // WaitView waits until the git view of the space's sandboxes, including its index, shows
-// the head that is current at the time of the call. If the space has no sandbox, WaitView
+// the head that is current at the time of the call. If the space has no git view, WaitView
 // returns at once.
 func (s *Store) WaitView(ctx context.Context, id space.SpaceID) error {
 	r, release, err := s.acquire(ctx, id)

@@ -27,8 +27,8 @@ func (r *repo) free() {
 	}
 }
 
-// MarkDeleted hides a space from every later call, and from every commit that is not made
-// yet, until this process ends. It removes no files; Delete does. MarkDeleted never
+// MarkDeleted hides a space from every later call until this process ends. A commit that is
+// still being prepared fails. MarkDeleted removes no files; Delete does. MarkDeleted never
 // blocks.
 func (s *Store) MarkDeleted(id space.SpaceID) {
 	s.mu.Lock()
@@ -67,7 +67,7 @@ func (r *repo) left(ctx context.Context) error {
 		return fault.Wrap(ctx.Err(), fault.Unavailable, "The space was deleted, but something is still reading it. Its files will be removed after that.")
 	}
 	select {
-	case <-r.opened: // before that, the first user is not counted
+	case <-r.opened: // before r is opened, its first user is not counted
 	case <-ctx.Done():
 		return busy()
 	}
@@ -89,8 +89,8 @@ func (r *repo) left(ctx context.Context) error {
 	}
 }
 
-// remove removes the files of a space that nobody uses, and forgets the space. From the
-// rename on the space does not exist, even after a crash.
+// remove removes the files of a space that nobody uses, and forgets the space. Once the
+// rename is durable, the space does not exist, even after a crash.
 func (s *Store) remove(id space.SpaceID) error {
 	s.o.probe("free")
 	s.mu.Lock()

@@ -19,7 +19,7 @@ import (
 
 // GCResult reports what GC did.
 type GCResult struct {
-	Purged    bool // an interrupted purge is finished
+	Purged    bool // an interrupted purge was finished
 	Leftovers int  // files and directories that dead processes left
 	LogBytes  int64
 	Packed    bool // packs were consolidated
@@ -313,8 +313,8 @@ func (s *Store) Stats(ctx context.Context, id space.SpaceID) (Stats, error) {
 // read them and a commit may use them again.
 //
 // git does the packing ("repack --geometric": the small packs become one, and a large
-// pack is left until that one is half as large). This package makes the result durable,
-// and only then deletes the replaced packs.
+// pack is left alone until the new one is half as large). This package makes the result
+// durable, and only then deletes the replaced packs.
 func (s *Store) Maintain(ctx context.Context, id space.SpaceID) error {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil {
@@ -375,9 +375,9 @@ func (r *repo) relinkView() error {
 
 // replacePacks deletes the packs of before whose objects are all in other packs that
 // stay, once those are durable. Most of the other packs are new. Some may be older,
-// because git does not repack the objects of a large pack: this happens if a commit adds
-// its pack while git is at work, or after an interrupted run. A pack that a commit adds
-// meanwhile stays.
+// because git does not repack objects that a large pack already has. Such duplicates
+// arise if a commit adds its pack while git is at work, or after an interrupted run. A
+// pack that a commit adds meanwhile stays.
 func (s *Store) replacePacks(dir string, before []string) error {
 	names, err := packfile.PackNames(dir)
 	if err != nil {

@@ -30,8 +30,8 @@ type ImportSource interface {
 
 // importReader is an open source.
 type importReader interface {
-	// files calls visit for every file once, and refuse for every entry that cannot be
-	// a file.
+	// files calls visit for every file, and refuse for every entry that cannot be a
+	// file. A path can occur twice.
 	files(ctx context.Context, visit func(importFile) error, refuse func(path string, err error)) error
 	// Name describes the source in a few words, without secrets.
 	Name() string
@@ -59,8 +59,8 @@ type ImportResult struct {
 	// rule, with the reason. It has at most 1,000 entries.
 	Notes []space.Rejection
 	Noted int // number of such paths
-	// Replaced lists files that were still as in the new space, and that the source's
-	// files replaced.
+	// Replaced lists files that nobody had changed since the space was created, and
+	// that the source's files replaced.
 	Replaced []space.Path
 }
 
@@ -73,12 +73,12 @@ func (res *ImportResult) note(path string, err error) {
 }
 
 // Import fills a space from a source. If the space has only its first commit, the history
-// of a git source becomes its history. A commit on top adds the files of the space that
-// the history lacks. Otherwise, Import commits the source's files on head. In a space
+// of a git source becomes the space's history. A commit on top adds the files of the space
+// that the history lacks. Otherwise, Import commits the source's files on head. In a space
 // with only its first commit, they replace files of the same name. In any other space,
-// they replace files that are still as in the new space; for other files that differ,
-// Import keeps both versions. If progress is not nil, Import calls it with lines for
-// people to read. After an error the space is unchanged.
+// they replace files that nobody has changed since the space was created. For other files
+// that differ, Import keeps both versions. If progress is not nil, Import calls it with
+// lines for people to read. After an error the space is unchanged.
 func (s *Store) Import(ctx context.Context, id space.SpaceID, src ImportSource, m space.Meta, progress func(line string)) (ImportResult, error) {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *Store) Import(ctx context.Context, id space.SpaceID, src ImportSource, 
 	}
 	warning, err := r.screenMessage(ctx, m.Message)
 	if isFault(err) {
-		m.Message, err = "Import", nil // the caller knows the source that the message names
+		m.Message, err = "Import", nil // the message only named the source, which the caller knows
 	}
 	if err != nil {
 		return ImportResult{}, err
@@ -348,11 +348,11 @@ func (r *repo) isKept(tree packfile.Hash, q request) (bool, error) {
 // adoption is a foreign history that was checked, and its effect on head.
 type adoption struct {
 	weight
-	edits []trees.Edit // removals from its head
+	edits []trees.Edit // removals from the history's head
 }
 
-// weighAdoption checks the head of a foreign history. from reads this history and the
-// space's own.
+// weighAdoption checks the head of a foreign history. from is a repository that has this
+// history and the space's own.
 func (r *repo) weighAdoption(ctx context.Context, from *repo, head, theirs *headState) (a adoption, err error) {
 	if a.weight, err = from.weigh(ctx, head.tree, theirs.tree); err != nil {
 		return a, err
@@ -414,8 +414,8 @@ func (r *repo) adoptError(err error) error {
 	return err
 }
 
-// adoptHere makes a history head. The repository has its objects. The caller holds
-// commitMu.
+// adoptHere makes theirs, the head of a foreign history, the space's head. The repository
+// already has the history's objects. The caller holds commitMu.
 func (r *repo) adoptHere(ctx context.Context, head, theirs *headState, a adoption, m space.Meta) (space.Commit, error) {
 	if _, err := r.allowed(ctx, head, a.weight); err != nil {
 		return space.Commit{}, err

@@ -210,7 +210,7 @@ func (q *quarantine) explain(ctx context.Context, err error) error {
 	return fault.Wrap(err, fault.Invalid, "The stream is not a complete git bundle.")
 }
 
-// fsckReason picks git's name of the defect, such as hasDotgit.
+// fsckReason picks the part of git's message that names the defect, such as hasDotgit.
 func fsckReason(stderr string) string {
 	for line := range strings.Lines(stderr) {
 		if _, rest, ok := strings.Cut(line, "error in "); ok {
@@ -241,8 +241,8 @@ func (q *quarantine) files(ctx context.Context, visit func(importFile) error, re
 	})
 }
 
-// IsGitRepository reports whether a directory is a git repository, bare or with a
-// working tree, so that it is worth importing as one.
+// IsGitRepository reports whether a directory looks like a git repository, bare or
+// with a working tree.
 func IsGitRepository(dir string) bool {
 	for _, name := range []string{".git", "HEAD"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {

@@ -15,14 +15,14 @@ import (
 	"satchel/internal/space"
 )
 
-// How is the relation of a remote's commit to head, and so what Integrate did.
+// How says how a remote's commit relates to head, and so what Integrate did.
 type How string
 
 // The relation of a remote's commit to head, and the result.
 const (
-	UpToDate    How = "up to date"   // head is that commit
-	Ahead       How = "ahead"        // head descends from it
-	FastForward How = "fast forward" // it descends from head; head moved to it
+	UpToDate    How = "up to date"   // head is the remote's commit
+	Ahead       How = "ahead"        // head descends from the remote's commit
+	FastForward How = "fast forward" // the remote's commit descends from head, and head moved to it
 	Adopted     How = "adopted"      // the space had only its first commit; head is now the remote's commit, or one on top that adds the space's files
 	Merged      How = "merged"       // the histories diverged; head is a merge of both
 )
@@ -37,12 +37,12 @@ type Integration struct {
 	// and Rejected the remote's paths that break a rule. The repository keeps these
 	// paths unchanged; checkouts leave them out.
 	Commit space.Commit
-	// Replaced lists files that were still as in the new space. A merge of histories
-	// without a common commit replaced them with the remote's.
+	// Replaced lists files that nobody had changed since the space was created. A merge
+	// of histories without a common commit replaced them with the remote's.
 	Replaced []space.Path
 }
 
-// mergeTries is how often a merge is computed while others can commit, before it is
+// mergeTries is how often a merge is computed while others can commit. After that, it is
 // computed while they wait. manyTries is the limit if they would wait too long.
 const (
 	mergeTries = 3
@@ -122,8 +122,8 @@ func (s *Store) Integrate(ctx context.Context, id space.SpaceID, tip space.Commi
 	}
 }
 
-// relation returns how a remote's commit relates to head, and a newest commit that both
-// have.
+// relation returns how a remote's commit relates to head, and one of the newest commits
+// that both have, if any.
 func (r *repo) relation(ctx context.Context, head, theirs *headState) (how How, base packfile.Hash, err error) {
 	if head.id == theirs.id {
 		return UpToDate, head.id, nil
@@ -152,8 +152,8 @@ func (r *repo) relation(ctx context.Context, head, theirs *headState) (how How, 
 	return Merged, base, err
 }
 
-// integration computes an integration without the commit lock. The caller runs move under
-// the lock. paths is the number of paths concerned.
+// integration prepares an integration, for which it needs no lock. The caller runs move
+// under the commit lock. paths is the number of paths concerned.
 func (r *repo) integration(ctx context.Context, how How, head, theirs *headState, base packfile.Hash, m space.Meta) (move func() (Integration, error), paths int, err error) {
 	switch how {
 	case UpToDate, Ahead:
@@ -394,9 +394,9 @@ func (r *repo) sizeOf(b space.BlobID) (int64, error) {
 }
 
 // ResetToRemote makes a remote's commit the head of a space at a person's explicit
-// request, even if head has commits that it lacks. This is for a remote whose history
-// was rewritten on purpose. The old head first gets a ref of its own, so that it stays
-// in the repository and can be restored.
+// request, even if head has commits that the remote lacks. Use it for a remote whose
+// history was rewritten on purpose. The old head first gets a ref of its own, so that it
+// stays in the repository and can be restored.
 func (s *Store) ResetToRemote(ctx context.Context, id space.SpaceID, tip space.CommitID, m space.Meta) (space.Commit, error) {
 	r, theirs, release, err := s.at(ctx, id, tip)
 	if err != nil {

@@ -13,16 +13,16 @@ import (
 	"satchel/internal/fault"
 )
 
-// lockPatience is how long LockDir waits for a lock whose holder is gone. A child that
-// the holder was starting when it was killed keeps its files for a moment.
+// lockPatience is how long LockDir waits for a lock whose holder is gone. If the holder
+// was killed while it started a child, the child keeps the lock for a moment.
 const lockPatience = 5 * time.Second
 
 // Lock is a process's exclusive use of a directory.
 type Lock struct{ f *os.File }
 
-// LockDir locks a data directory for this process, with an flock on dir/.lock that ends
-// with the process. If another process holds the lock, the error is a fault.Conflict
-// that names it. Open locks its own directory; the server may lock the directory above.
+// LockDir locks a data directory for this process, with a lock on dir/.lock that ends
+// with the process. If another process holds the lock, the error is a fault.Conflict that
+// names the process. Open locks its own directory; the server may lock the directory above.
 func LockDir(dir string) (*Lock, error) {
 	return lockDir(dir, func() { time.Sleep(5 * time.Millisecond) })
 }

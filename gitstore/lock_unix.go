@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryLock takes an exclusive lock. It ends with the file, or with the process however
-// that ends.
+// tryLock takes an exclusive lock. The lock ends when the file is closed, or when the
+// process ends in any way.
 func tryLock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) }
 
 func unlock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_UN) }

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// tryLock takes an exclusive lock. It ends with the file, or with the process however
-// that ends. The locked byte is past the end of the file, so that the holder's process
-// id stays readable.
+// tryLock takes an exclusive lock. The lock ends when the file is closed, or when the
+// process ends in any way. The locked byte is past the end of the file, so that the
+// holder's process id stays readable.
 func tryLock(f *os.File) error {
 	ol := &windows.Overlapped{OffsetHigh: 1}
 	return windows.LockFileEx(windows.Handle(f.Fd()),

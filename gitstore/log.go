@@ -19,9 +19,9 @@ import (
 // staleClock is the number of consecutive commits older than Since after which Log stops.
 const staleClock = 20
 
-// Log lists commits without their files, newest first. A commit comes before its parents.
-// With Path, Log leaves out a merge in which the path is the same as in one of its
-// parents, as git does.
+// Log lists commits without their files, newest first. A commit comes before its parents,
+// unless the dates contradict this. With Path, Log leaves out a merge in which the path is
+// the same as in one of its parents, as git does.
 func (s *Store) Log(ctx context.Context, id space.SpaceID, o space.LogQuery) ([]space.Commit, error) {
 	r, st, release, err := s.at(ctx, id, o.From)
 	if err != nil {
@@ -77,9 +77,9 @@ func (s *Store) Log(ctx context.Context, id space.SpaceID, o space.LogQuery) ([]
 	return out, nil
 }
 
-// history visits the commits of a history by date, children first, until visit returns
-// false. With a path, it follows only parents that may have changed the path, and
-// passes to visit whether the commit did.
+// history visits the commits of a history, newest first, until visit returns false. With
+// a path, it follows only parents that may have changed the path, and tells visit whether
+// the commit did.
 func (r *repo) history(ctx context.Context, h packfile.Hash, path string, visit func(packfile.Hash, commits.Raw, bool) (bool, error)) error {
 	q := &byTime{}
 	push := r.pusher(q)
@@ -211,7 +211,7 @@ func under(path, p string) bool {
 }
 
 // maxFrontier limits the commits in a cursor, which are the branches that continue side
-// by side at the end of a page. If there are more, the walk continues.
+// by side at the end of a page. If there are more branches, the page gets longer.
 const maxFrontier = 64
 
 // LogPage is like Log, but in pages, and at a cost that does not grow with the history.

@@ -48,8 +48,8 @@ type Options struct {
 	// Events receives every commit after it is durable, in order per space.
 	Events space.Events
 	// AllowWorkflows reports whether a space may change .github/workflows/**; nil means
-	// that none may. With one such file, every later push by an installation without
-	// the permission workflows:write fails.
+	// that none may. With one such file, every later push by a GitHub App installation
+	// without the permission workflows:write fails.
 	AllowWorkflows func(space.SpaceID) bool
 	// Screen checks content that is new to the space before it is stored; nil accepts
 	// everything. Commit and Import call it for every file. They also call it for
@@ -79,7 +79,7 @@ type Options struct {
 	// GitMemory limits each process of the git program, in bytes; default
 	// gitcmd.DefaultMemory, and no limit if negative.
 	GitMemory int64
-	// IdlePacks is the number of packs from which on GC consolidates them; default 50.
+	// IdlePacks is the smallest number of packs that GC consolidates; default 50.
 	IdlePacks int
 	// LeftoverAge is the time without writes after which GC and Sweep remove a
 	// leftover; default a day.
@@ -88,7 +88,7 @@ type Options struct {
 	OpenSpaces int
 	// RevertTime limits the time to compute a revert; default 20 seconds.
 	RevertTime time.Duration
-	// DateCommits limits the commits that Dates follows a history back; default 20,000.
+	// DateCommits limits how many commits Dates goes back in a history; default 20,000.
 	DateCommits int
 	// CacheBytes limits the cache of decoded objects; default 64 MiB.
 	CacheBytes int64

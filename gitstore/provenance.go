@@ -38,7 +38,7 @@ func (p *provenance) forget() {
 
 // madeHere reports whether this server made a commit, by the branch's reflog. It
 // returns false for a commit from a remote or an import, whatever its trailers say, and
-// for a commit for which Limits.Reflog has no room.
+// for a commit whose line GC dropped from the reflog (see Limits.Reflog).
 func (r *repo) madeHere(id packfile.Hash) (bool, error) {
 	r.provenance.mu.Lock()
 	defer r.provenance.mu.Unlock()

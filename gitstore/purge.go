@@ -28,8 +28,8 @@ type PurgeResult struct {
 	Commits int          // rewritten or dropped
 	Files   []space.Path // whose content changed in some commit, sorted
 	Words   int          // commits whose message or names changed, and tags whose message did
-	// Commit is the new head. Its files are the differences from the old head; the
-	// blobs that their Old names are gone. Changed is false if nothing was rewritten.
+	// Commit is the new head. Its files are the differences from the old head. The
+	// blobs in their Old fields are gone. Changed is false if nothing was rewritten.
 	Commit space.Commit
 }
 
@@ -44,10 +44,10 @@ type RewriteFile = rewrite.File
 //
 // Commits keep their dates, and the authors and messages that file does not change.
 // They lose their signatures, which would no longer be valid. Merges keep their
-// parents. Commits that become empty are dropped, except first commits. Tags and kept
-// refs move to the rewritten commits. A tracking ref to a rewritten commit is removed,
-// because the remote still has the old one. A tag of a blob or a tree is removed if it
-// holds removed content.
+// parents, except those that a dropped commit makes redundant. Commits that become empty
+// are dropped, except first commits. Tags and kept refs move to the rewritten commits. A
+// tracking ref to a rewritten commit is removed, because the remote still has the old one.
+// A tag of a blob or a tree is removed if it holds removed content.
 //
 // A space with live sandboxes is a fault.Conflict: stop them first. Commits wait
 // meanwhile, reads do not, and running bundles end. If the process is killed, the space
@@ -397,7 +397,7 @@ func (r *repo) recoverPurge(ctx context.Context) error {
 		return fmt.Errorf("%s: %w", journalFile, err)
 	}
 	if r.head.Load().id.String() == j.Old && j.Old != j.New {
-		return r.dropJournal() // it never began
+		return r.dropJournal() // head has not moved, so nothing was purged
 	}
 	return r.finishPurge(ctx, j)
 }
@@ -454,8 +454,8 @@ func (r *repo) moveRefs(ctx context.Context, moves []refMove) error {
 }
 
 // purgeLogs removes from the branch's reflog the lines of commits that no ref reaches
-// any more, and deletes the reflogs of other refs. A commit that was made here keeps
-// this record under its new id.
+// any more, and deletes the reflogs of other refs. A commit that was made here still
+// counts as made here under its new id.
 func (r *repo) purgeLogs(ctx context.Context, made map[string]string) error {
 	refs, err := r.refs(ctx)
 	if err != nil {

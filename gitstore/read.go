@@ -163,8 +163,8 @@ func (s *Store) Open(ctx context.Context, id space.SpaceID, at space.CommitID, p
 }
 
 // ReadBlob returns the content of a blob, which the caller must not modify. A blob that
-// the space does not have is a fault.NotFound, or a fault.Damaged if head has a file
-// with it.
+// the space does not have is a fault.NotFound, or a fault.Damaged if a file of head has
+// this blob.
 func (s *Store) ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error) {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"satchel/internal/space"
 )
 
-// A crash of the process or the machine may leave the following of a commit. Opening
-// the space repairs it:
+// A crash of the process or the machine may leave these traces of a commit. Opening the
+// space repairs them:
 //
 //	a temporary pack           removed; the commit was not acknowledged
 //	a pack without an index,   the index is made again
@@ -27,7 +27,7 @@ import (
 //	a reflog ahead of the ref  the ref moves to its commit, which is durable
 //	refs/heads/main.lock       removed; this process holds the directory's lock
 
-// recoverPacks removes temporary packs and writes missing indexes.
+// recoverPacks removes temporary packs, and writes missing and damaged indexes again.
 func (s *Store) recoverPacks(ctx context.Context, dir string) error {
 	es, err := os.ReadDir(dir)
 	if err != nil {

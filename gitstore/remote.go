@@ -23,7 +23,7 @@ import (
 // implements it and documents the methods in detail.
 type Transport interface {
 	// Fetch brings a branch's commits into the repository at gitDir, has git's fsck
-	// check them, and sets the ref into. More than limit bytes are an error.
+	// check them, and sets the ref named into. More than limit bytes are an error.
 	Fetch(ctx context.Context, e transport.Endpoint, gitDir, branch, into string, limit int64, progress func(string)) error
 	// Push makes a commit of the repository the branch's tip, if the old tip is an
 	// ancestor of the commit.
@@ -155,8 +155,8 @@ func (r *repo) borrower(label string) (*quarantine, error) {
 	return q, nil
 }
 
-// open opens a quarantine that contains its objects. The objects of lender count as the
-// quarantine's own.
+// open opens the quarantine's repository, after objects were put there. The objects of
+// lender count as the quarantine's own.
 func (q *quarantine) open(lender *packfile.DB) (err error) {
 	r := &repo{s: q.s, id: "quarantine", dir: q.repoDir()}
 	if r.db, err = packfile.Open(filepath.Join(q.repoDir(), "objects"), q.s.cache); err != nil {

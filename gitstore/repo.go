@@ -47,7 +47,7 @@ type repo struct {
 	dir string
 	db  *packfile.DB
 
-	users   int           // users of acquire; guarded by Store.mu
+	users   int           // callers of acquire that use the space now; guarded by Store.mu
 	freed   chan struct{} // receives when a user releases the space
 	gone    atomic.Bool   // the space is being deleted
 	opened  chan struct{} // closed when openDisk has returned
@@ -64,9 +64,9 @@ type repo struct {
 	loads       loads
 	seeds       seeds
 	maintaining sync.Mutex // held while packs are examined or replaced
-	// unreached protects objects that no ref reaches yet. Their user holds it for
-	// reading, from the first look at the objects of the space until a ref reaches the
-	// new ones. The code that removes unreachable objects holds it for writing.
+	// unreached protects objects that no ref reaches yet. The code that adds them holds
+	// it for reading, from the first look at the objects of the space until a ref reaches
+	// the new ones. The code that removes unreachable objects holds it for writing.
 	unreached sync.RWMutex
 	// purges counts the purges that began to remove objects. It changes under commitMu.
 	purges     atomic.Int64
@@ -123,7 +123,7 @@ func (r *repo) mend() error {
 	return nil
 }
 
-// cutLog removes what was appended to the branch's reflog.
+// cutLog cuts the branch's reflog to size bytes, durably.
 func (r *repo) cutLog(size int64) error {
 	f, err := os.OpenFile(r.logFile(), os.O_WRONLY, 0)
 	if err != nil {
@@ -229,7 +229,7 @@ func (r *repo) state(h packfile.Hash) (*headState, error) {
 func (r *repo) readRef() packfile.Hash {
 	b, err := os.ReadFile(r.refFile())
 	if errors.Is(err, fs.ErrNotExist) {
-		// An operator's git gc may have packed it.
+		// An operator's git gc may have packed the ref.
 		packed, _ := os.ReadFile(filepath.Join(r.dir, "packed-refs"))
 		for line := range strings.Lines(string(packed)) {
 			if id, ok := strings.CutSuffix(strings.TrimSpace(line), " "+branch); ok {

@@ -168,7 +168,7 @@ func (r *repo) revert(ctx context.Context, commits []space.CommitID, m space.Met
 		}
 		r.s.o.probe("revert: decided")
 		if err != nil {
-			continue // a purge may have removed what it read
+			continue // a purge may have removed what the revert read
 		}
 		if c, ok, err := v.commit(ctx, purges, reqs, refused, m); ok || err != nil {
 			return c, err
@@ -391,7 +391,7 @@ func (v *reverting) undo(ctx context.Context, c rawAt) error {
 			return err
 		}
 		if sameEntry(u.TreeEntry, d.Old) {
-			continue // it is undone already
+			continue // the change is undone already
 		}
 		merged, clean, err := v.merge(ctx, d.New, u, d.Old)
 		if err != nil {
@@ -418,7 +418,7 @@ func sameEntry(a, b packfile.TreeEntry) bool {
 const maxRevertedLines = 1 << 20
 
 // merge applies the change from base to theirs to ours. clean is false if both changed
-// the same lines, or if the files differ and have no lines.
+// the same lines, or if the contents cannot be merged by lines.
 func (v *reverting) merge(ctx context.Context, base packfile.TreeEntry, ours undone, theirs packfile.TreeEntry) (_ undone, clean bool, err error) {
 	switch {
 	case sameEntry(ours.TreeEntry, base):
@@ -490,8 +490,8 @@ func (v *reverting) requests(ctx context.Context) (reqs []request, refused []spa
 	return reqs, refused, nil
 }
 
-// request returns the request that gives a path its new state. needed is false if head
-// already has the state, or if files that were added later are in the way.
+// request returns the request that gives a path its new state. needed is false if a file
+// to delete is already gone, or if files that the revert does not delete are in the way.
 func (v *reverting) request(ctx context.Context, path string) (q request, needed bool, err error) {
 	at, err := v.r.trees().Lookup(v.head.tree, path)
 	if err != nil {

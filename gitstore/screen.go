@@ -21,10 +21,10 @@ type Warned struct{ Why string }
 
 func (w Warned) Error() string { return w.Why }
 
-// screen calls Options.Screen for a file's content. Content that the repository already
-// has is not new: a remote has it, or refuses it, whatever this change does. So files
-// may be moved and restored. A fault.Error refuses the file; any other error ends the
-// whole change.
+// screen calls Options.Screen for a file's content. It allows content that the repository
+// already has, because a remote has it too, or refuses it whatever this change does. So
+// files may be moved and restored. A fault.Error refuses the file. Any other error ends
+// the whole change.
 func (r *repo) screen(ctx context.Context, q request, content []byte) (warning string, err error) {
 	if r.s.o.Screen == nil || q.delete || r.db.Has(q.hash) {
 		return "", nil
@@ -119,8 +119,7 @@ var gitFiles = []gitFile{
 func checkGitFile(p space.Path, mode space.Mode, content []byte) error {
 	name := string(p[strings.LastIndexByte(string(p), '/')+1:])
 	for _, f := range gitFiles {
-		// A backslash separates names on Windows, and fsck looks at the name after
-		// each.
+		// A backslash separates names on Windows, and fsck checks each of these names.
 		if !slices.ContainsFunc(strings.Split(name, "\\"), f.is) {
 			continue
 		}
@@ -164,9 +163,9 @@ func checkAttributes(content []byte) string {
 	return ""
 }
 
-// A .gitmodules may have only these lines. They are a subset of what git reads, without
-// anything that git could read in two ways. They are compiled on first use, because
-// every process of a sandbox runs this program too.
+// Apart from comments, a .gitmodules may have only these lines. They are a subset of what
+// git reads, without anything that git could read in two ways. The expressions are compiled
+// on first use, because every process of a sandbox runs this program too.
 var (
 	moduleSection = lazily(`^\[submodule "([A-Za-z0-9_+@ ./-]+)"\]$`)
 	moduleValue   = lazily(`^([A-Za-z]+)\s*=\s*([^\s"'\\;#][^"'\\;#]*)$`)

@@ -36,8 +36,8 @@ func StartingTree() space.ChangeSet {
 	return cs
 }
 
-// starters reports which files are still as in the new space. A merge or an import
-// replaces such a file, because nobody's work is lost. If the space has adopted a
+// starters tells which files are still as in the new space. A merge or an import may
+// replace such a file, because nobody has worked on it. If the space has adopted a
 // history, its first commit is foreign, and only the files of StartingTree count.
 type starters struct {
 	first packfile.Hash // the tree of the space's first commit; zero if that commit is foreign
@@ -93,8 +93,8 @@ func seedEntries() map[string]packfile.TreeEntry {
 	return out
 }
 
-// replaceUntouchedSeeds changes requests of an import to replace files that are still as
-// in the new space, and returns their paths.
+// replaceUntouchedSeeds lets the requests of an import replace the files that are still as
+// in the new space. It returns the paths of these files.
 func (r *repo) replaceUntouchedSeeds(ctx context.Context, head *headState, reqs []request) (replaced []space.Path, err error) {
 	var s *starters
 	names := packfile.NameIndex{}

@@ -45,7 +45,7 @@ var (
 	_ space.Checkouts = (*Store)(nil)
 )
 
-// Other names in the store's directory.
+// The names in the store's directory that are not spaces.
 const (
 	cacheDir      = ".cache"      // checkouts and git views; they can be made again
 	quarantineDir = ".quarantine" // imports and transfers that have not been checked
@@ -91,7 +91,7 @@ func Open(o Options) (*Store, error) {
 }
 
 // clean removes what an earlier process left, and creates the derived directories. No
-// sandbox of that process can be alive, because this one holds the lock.
+// sandbox of that process can be alive, because this process holds the lock.
 func (s *Store) clean() error {
 	es, err := os.ReadDir(s.o.Dir)
 	if err != nil {
@@ -155,8 +155,8 @@ func (s *Store) Close() error {
 	return s.lock.Close()
 }
 
-// background runs f in a goroutine that Close waits for. If the store is closed, it
-// does nothing and returns false.
+// background runs f in a goroutine that Close waits for. If the store is closed,
+// background does nothing and returns false.
 func (s *Store) background(f func(ctx context.Context)) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

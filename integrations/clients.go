@@ -134,7 +134,8 @@ const extensionJSON = `{
 }
 `
 
-// commandTOML returns a command of Gemini CLI. The texts must not contain quotes of TOML.
+// commandTOML returns a command of Gemini CLI. about must not contain a double quote, and
+// prompt must not contain three single quotes.
 func commandTOML(about, prompt string) string {
 	return "description = \"" + about + "\"\nprompt = '''\n" + prompt + "'''\n"
 }

@@ -2,8 +2,8 @@ package integrations
 
 import "strings"
 
-// The sentences for models. Each integration consists of them, so that all clients say the
-// same. Clients that show the server's own instructions (package tools) get these too.
+// The sentences for models. Each integration uses them, so that all clients get the same
+// rules. Some clients also show the server's own instructions (package tools).
 const (
 	purpose = "Satchel is the user's memory and knowledge, shared by all of their AI clients. Its tools come from the MCP server `satchel`."
 	first   = "Before your first answer in a conversation, call `instructions`. The answer says who the user is, how they want you to work, and what you can look up."
@@ -26,7 +26,7 @@ func whole() string { return purpose + "\n\n" + rules() }
 const (
 	// atStart is for the start of a conversation, and after its history was cleared.
 	atStart = purpose + "\n" + first + "\n" + save + "\n" + absent + "\n"
-	// beforeSummary is for the model that summarizes a conversation. It cannot call tools.
+	// beforeSummary is for the model that summarizes a conversation, which cannot call tools.
 	beforeSummary = "End the summary with the heading \"Not saved in Satchel yet\". List under it each preference, decision, person and procedure from this conversation that will matter in later conversations and was not saved with `remember`.\n"
 	// afterSummary is for the model that continues from a summary.
 	afterSummary = "The conversation was summarized. If the summary lists something under \"Not saved in Satchel yet\", `remember` it now. Call `instructions` again before your next answer.\n"

@@ -58,7 +58,7 @@ func callTool(ctx context.Context, rq *request) (any, *rpcError, bool) {
 		if rq.s.fixtures.hasTool(name) {
 			return nil, nil, false
 		}
-		// Call it anyway, for its error message.
+		// Call the unknown tool anyway, to get the error message.
 		_, err := rq.run(ctx, name, args, func(float64, float64, string) {})
 		return rq.toolFailure(ctx, cmp.Or(err, errUnknownTool))
 	}
@@ -177,8 +177,8 @@ func (rq *request) toolResult(r tools.Result) (toolResult, error) {
 }
 
 // progress returns a function that reports progress to the client, if the client asked for
-// reports, and a function that ends the reports. Values increase. Each ProgressInterval,
-// only the latest notification is sent.
+// reports, and a function that ends the reports. The reported values increase. In each
+// ProgressInterval, only the latest notification is sent.
 func (rq *request) progress() (tools.Progress, func()) {
 	token, ok := rq.m.meta["progressToken"]
 	if !ok || !validID(token) {

@@ -103,8 +103,8 @@ func unsupported(version string) *rpcError {
 	return e
 }
 
-// readClient reads a client's description of itself. Nothing depends on it, so an
-// unreadable one is not an error.
+// readClient reads a client's description of itself. No right depends on it, so an unreadable
+// description is not an error.
 func readClient(raw json.RawMessage) clientInfo {
 	var c clientInfo
 	if len(raw) > 0 && json.Unmarshal(raw, &c) != nil {
@@ -170,8 +170,8 @@ func (rq *request) checkParams() *rpcError {
 	return nil
 }
 
-// isProtocolMethod reports whether mcp-go may know the method. Metrics count all other
-// methods as one.
+// isProtocolMethod reports whether mcp-go may know the method. Metrics count the methods that
+// neither mcp-go nor this package knows as one.
 func isProtocolMethod(name string) bool {
 	return slices.Contains([]string{"initialize", "ping", "server/discover", "tools/list", "prompts/list", "resources/list",
 		"resources/templates/list", "logging/setLevel", "completion/complete"}, name)

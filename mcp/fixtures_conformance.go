@@ -100,8 +100,8 @@ func (f *fixtures) contentTools() {
 	f.m.AddTool(schema, server.ToolHandlerFunc(always(protocol.NewTextContent("ok"))))
 }
 
-// noticeTools adds tools that send notifications before they answer. They use the request's
-// own stream, because messages in mcp-go's channel can be lost.
+// noticeTools adds tools that send notifications before they answer. Notifications to the caller
+// alone use the request's own stream, because messages in mcp-go's channel can be lost.
 func (f *fixtures) noticeTools() {
 	f.tool("test_tool_with_logging", "Logs three messages.", logThrice)
 	f.tool("test_logging_tool", "Logs where the request asked for it.", logThrice)

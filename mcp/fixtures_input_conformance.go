@@ -16,8 +16,8 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// stateSigner signs the requestState of 2026-07-28, which the client sends back. The client
-// cannot change it, and it is valid for one user and tool.
+// stateSigner signs the requestState of 2026-07-28, which the client sends back. A changed
+// state is refused, and a state is valid for one grant and tool.
 type stateSigner struct{ key [32]byte }
 
 func newStateSigner() stateSigner {
@@ -35,7 +35,7 @@ func (s stateSigner) sign(ctx context.Context, step string) string {
 }
 
 // verify returns the step in a state. ok is false if this server did not create the state
-// for this user and tool.
+// for this grant and tool.
 func (s stateSigner) verify(ctx context.Context, state string) (step string, ok bool) {
 	step, _, _ = strings.Cut(state, ".")
 	return step, hmac.Equal([]byte(s.sign(ctx, step)), []byte(state))

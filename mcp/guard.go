@@ -14,8 +14,8 @@ import (
 	"satchel/internal/space"
 )
 
-// authenticate returns the principal of the request's bearer token, or an error for the
-// client.
+// authenticate returns the principal of the request's bearer token, or an error and headers for
+// the client.
 func (s *Server) authenticate(r *http.Request) (auth.Principal, *rpcError, http.Header) {
 	p, err := auth.Authenticate(r.Context(), r, s.o.Verifier)
 	switch fault.CodeOf(err) {

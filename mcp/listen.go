@@ -10,7 +10,8 @@ import (
 	"satchel/auth"
 )
 
-// legacyMethod checks a GET or DELETE. Only eras with sessions have these methods.
+// legacyMethod checks a GET or DELETE, and returns its session. Only the protocol versions with
+// sessions have these methods.
 func (s *Server) legacyMethod(w http.ResponseWriter, r *http.Request, p auth.Principal) (*session, bool) {
 	version, ok := versionHeader(r.Header)
 	switch {

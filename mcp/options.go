@@ -104,8 +104,8 @@ type Options struct {
 	StrictVersionHeader bool
 
 	// Origin returns the URL at which a request's client reached the server. URLs in the
-	// answers begin with it. If it is nil, they begin with the URL in the configuration of
-	// the tools.
+	// answer begin with this URL. If Origin is nil, they begin with the URL in the
+	// configuration of the tools.
 	Origin func(*http.Request) string
 
 	// Observer gets every call and refusal.
@@ -114,7 +114,7 @@ type Options struct {
 	Logger *slog.Logger
 	// RequestID returns the request's id in other logs. By default the id is random.
 	RequestID func(context.Context) string
-	// Now is the clock of sessions; default time.Now.
+	// Now is the clock of sessions and limits; default time.Now.
 	Now func() time.Time
 }
 

@@ -33,7 +33,7 @@ type request struct {
 	out     *stream
 	session *session // nil: a modern request, or initialize
 	modern  bool
-	version string // of the header, once it is settled; empty if none was sent
+	version string // the protocol version that applies; empty if the request names none
 	client  clientInfo
 
 	began    time.Time
@@ -52,8 +52,8 @@ func requestFrom(ctx context.Context) *request {
 	return rq
 }
 
-// clientInfo is a client's description of itself. It decides only the label of the client's
-// commits and which version of the tools the client sees.
+// clientInfo is a client's description of itself. It decides the label of the client's commits,
+// which version of the tools the client sees, and whether an old version header is accepted.
 type clientInfo struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`

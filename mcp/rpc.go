@@ -17,9 +17,8 @@ import (
 
 // Codes that this package chooses itself; all others are the protocol's.
 const (
-	// codeServer is JSON-RPC's first implementation-defined code. It goes with an HTTP
-	// status that says more (401, 403, 429, 503), or with an error of a part of the server
-	// that does not work now.
+	// codeServer is JSON-RPC's first implementation-defined code. It is for errors that no code of
+	// the protocol fits. Often the HTTP status says more (401, 403, 429, 503).
 	codeServer = -32000
 	// codeCanceled answers a request that its client cancelled.
 	codeCanceled = protocol.REQUEST_INTERRUPTED
@@ -31,7 +30,7 @@ type rpcError struct {
 	Message string `json:"message"`
 	Data    any    `json:"data,omitempty"`
 
-	status int // HTTP; zero means the status for the code and era (see httpStatus)
+	status int // HTTP; zero means the status for the code and protocol version (see httpStatus)
 }
 
 func errorf(code int, format string, args ...any) *rpcError {
@@ -43,8 +42,8 @@ func (e *rpcError) withStatus(status int) *rpcError {
 	return e
 }
 
-// httpStatus returns the HTTP status of the error. Protocol version 2026-07-28 maps codes
-// to statuses. Before that version, an answer to a request is 200.
+// httpStatus returns the HTTP status of the error. A status of its own takes precedence. Protocol
+// version 2026-07-28 maps codes to statuses. Before that version, an answer to a request is 200.
 func (e *rpcError) httpStatus(modern bool) int {
 	switch {
 	case e.status != 0:
@@ -96,7 +95,7 @@ func errorAnswer(id json.RawMessage, e *rpcError) []byte {
 type message struct {
 	raw    []byte
 	id     json.RawMessage // nil: a notification
-	method string          // empty: a response of the client's
+	method string          // empty: a response from the client
 	params fields          // nil: none were sent
 	meta   fields          // params._meta; nil: none
 }
@@ -118,8 +117,8 @@ func (f fields) text(name string) (s string, present, ok bool) {
 }
 
 // messageMembers returns the members that this package or mcp-go look for. mcp-go uses Go's
-// decoder, which reads "Method" as "method" and takes the last of two members. A message
-// that this package and mcp-go could read differently is refused.
+// decoder, which reads "Method" as "method" and takes the last of two members with the same name. A
+// message that this package and mcp-go could read differently is refused.
 func messageMembers() []string {
 	return []string{"jsonrpc", "id", "method", "params", "result", "error"}
 }
@@ -229,7 +228,8 @@ func parseMessage(raw []byte) (message, *rpcError) {
 	return m, nil
 }
 
-// validID reports whether raw is a string or an integer, the types of ids that MCP allows.
+// validID reports whether raw is a string or an integer, the types of ids that MCP allows. It
+// refuses an id of more than 256 bytes.
 func validID(raw json.RawMessage) bool {
 	if len(raw) == 0 || len(raw) > 256 {
 		return false

@@ -31,13 +31,13 @@ type Server struct {
 	// are nil in all other builds.
 	fixtures *fixtures
 
-	// Close ends calls and streams when no call is left, or when it stops waiting for the calls.
+	// Close cancels both contexts when no call is in progress, or when it stops waiting for calls.
 	calls, streams             context.Context
 	endCalls, endStreams       context.CancelFunc
 	mu                         sync.Mutex
 	closing                    bool
 	callsRunning, allRunning   int
-	callsFinished, allFinished chan struct{} // closed while closing, when the count is zero
+	callsFinished, allFinished chan struct{} // closed when closing is set and the count is zero
 }
 
 // New returns a server. Call Close when the server is no longer used.
@@ -56,8 +56,8 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// newInner returns mcp-go's transport. This package checks sessions, hosts and limits
-// before it, so mcp-go keeps nothing between requests.
+// newInner returns mcp-go's transport. This package itself checks sessions, hosts and limits, so
+// mcp-go keeps nothing between requests.
 func (s *Server) newInner() http.Handler {
 	hooks := &server.Hooks{}
 	hooks.AddAfterListTools(s.listTools)
@@ -202,9 +202,9 @@ func (s *Server) leave(n *int, finished chan struct{}) {
 	}
 }
 
-// Close refuses new requests, waits for the calls in progress, and then ends the listening
-// streams. If ctx ends first, Close cancels the calls and returns ctx's error when they
-// have returned, or after WriteTimeout. It may be called once.
+// Close refuses new requests, waits for the calls in progress, and then ends the listening streams.
+// If ctx ends first, Close cancels the calls and returns ctx's error when they have returned, or
+// after WriteTimeout. Close may be called only once.
 func (s *Server) Close(ctx context.Context) error {
 	s.mu.Lock()
 	if s.closing {
@@ -237,8 +237,8 @@ func (s *Server) Close(ctx context.Context) error {
 	return err
 }
 
-// InProgress returns the principal of each call and listening stream in progress. Callers can
-// check whether these principals still have the right. A principal can occur several times.
+// InProgress returns the principal of each call and listening stream in progress. With it, callers
+// can check whether each principal may still use the server. A principal can occur several times.
 func (s *Server) InProgress() []auth.Principal { return s.limits.inProgress() }
 
 // End cancels the calls and listening streams of matching principals. match must be fast.

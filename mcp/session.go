@@ -29,22 +29,22 @@ type session struct {
 	used   time.Time
 	active int                              // calls and streams in progress; an active session does not expire
 	calls  map[string]context.CancelFunc    // by request id
-	ends   map[*context.CancelFunc]struct{} // of the calls and streams in progress
+	ends   map[*context.CancelFunc]struct{} // cancel functions of the calls and streams in progress
 	stream context.CancelFunc               // ends the listening stream; nil before the first
-	least  protocol.LoggingLevel            // of log messages; empty for none
+	least  protocol.LoggingLevel            // level of log messages to send; empty: send none
 	mine   *list.Element                    // in sessions.byUser
 	all    *list.Element                    // in sessions.order
 }
 
-// sessions holds the legacy sessions. Their number is limited for each user and in total.
-// It needs no goroutine: each call removes the expired sessions at the front of order.
+// sessions holds the legacy sessions. Their number is limited for each user and in total. It needs
+// no goroutine: create and get remove the expired sessions at the front of order.
 type sessions struct {
 	o           Options
 	subscribers *subscribers
 	mu          sync.Mutex
 	byID        map[string]*session
 	byUser      map[space.UserID]*list.List // of *session, least recently used first
-	order       *list.List                  // likewise, of everyone
+	order       *list.List                  // sessions of all users, least recently used first
 }
 
 func newSessions(o Options, w *subscribers) *sessions {

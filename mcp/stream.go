@@ -19,7 +19,7 @@ import (
 type stream struct {
 	w     http.ResponseWriter
 	rc    *http.ResponseController
-	write time.Duration // for one write
+	write time.Duration // limit for one write
 	// events reports that the client accepts text/event-stream.
 	events bool
 	// rewrite returns the message to send in place of each message of mcp-go, and its
@@ -27,17 +27,17 @@ type stream struct {
 	rewrite func(status int, msg []byte) (int, []byte)
 	// extra holds headers for every answer.
 	extra http.Header
-	// gone is closed when the client disconnects, which cancels the request since
-	// 2026-07-28; it is nil for earlier versions.
+	// gone is closed when the client disconnects. Since protocol version 2026-07-28, that cancels
+	// the request. For earlier versions, gone is nil.
 	gone <-chan struct{}
-	// withdrawn is set when the client cancels the request by a notification, before
-	// 2026-07-28. It needs no lock, so that a slow write does not delay it.
+	// withdrawn is set when the client cancels the request by a notification, as it does before
+	// protocol version 2026-07-28. It needs no lock, so that a slow write does not delay it.
 	withdrawn atomic.Bool
 
 	mu      sync.Mutex
 	state   streamState
 	inner   http.Header // mcp-go's view of the header
-	status  int         // that mcp-go wrote, not yet sent
+	status  int         // the status that mcp-go wrote; not sent yet
 	sse     bool        // mcp-go writes events
 	beat    *time.Timer
 	beatGap time.Duration
@@ -75,8 +75,8 @@ func accepts(r *http.Request, mediaType string) bool {
 	return false
 }
 
-// notify sends a notification before the result. It does nothing if the client does not
-// accept events.
+// notify sends a notification before the result. It does nothing if the client does not accept
+// events or has cancelled, or if the answer is sent.
 func (t *stream) notify(method string, params any) {
 	msg, err := encode(struct {
 		JSONRPC string `json:"jsonrpc"`
@@ -186,7 +186,7 @@ func (t *stream) open() {
 	}
 }
 
-// header sends the header.
+// header sends the status and the HTTP header, with the fields of extra.
 func (t *stream) header(contentType string, status int) {
 	h := t.w.Header()
 	for name, values := range t.extra {
@@ -224,8 +224,8 @@ func (t *stream) raw(b []byte) {
 	}
 }
 
-// bound limits how long a client that does not read can block the next write. The writers
-// of tests have no deadlines.
+// bound limits how long a client that does not read can block the next write. An error only means
+// that the writer of a test has no deadlines.
 func (t *stream) bound() { t.rc.SetWriteDeadline(time.Now().Add(t.write)) }
 
 // Header implements http.ResponseWriter for mcp-go.

@@ -10,7 +10,7 @@ import (
 	"satchel/internal/fault"
 )
 
-// subscribe answers resources/subscribe, which 2026-07-28 replaced with
+// subscribe answers resources/subscribe, which protocol version 2026-07-28 replaced with
 // subscriptions/listen.
 func subscribe(ctx context.Context, rq *request) (any, *rpcError, bool) {
 	if rq.modern {
@@ -82,7 +82,7 @@ func listenTo(ctx context.Context, rq *request) (any, *rpcError, bool) {
 		case "":
 			w.subscribe(uri, p, rq.s.o.MaxSubscriptions)
 			granted.ResourceSubscriptions = append(granted.ResourceSubscriptions, uri)
-		case fault.NotFound, fault.Invalid: // the acknowledgement leaves it out
+		case fault.NotFound, fault.Invalid: // the acknowledgement leaves the URI out
 		default:
 			return nil, rq.failure(err, protocol.INVALID_PARAMS), true
 		}

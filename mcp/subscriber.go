@@ -36,7 +36,7 @@ func resourceUpdated(uri string) notification {
 // one. A notification that is pending twice is sent once, so a slow client needs no queue.
 type subscriber struct {
 	space space.SpaceID
-	// wake holds a value while a notification is pending.
+	// wake receives a value when a notification becomes pending.
 	wake chan struct{}
 
 	mu      sync.Mutex
@@ -163,8 +163,8 @@ func (s *Server) Publish(e space.Event) {
 	}
 }
 
-// deliver sends the notifications of w to out until ctx ends, or until the client's right ends. id
-// is the id of a subscriptions/listen request, and nil for a session.
+// deliver sends the notifications of w to out until ctx ends, or until the client may no longer
+// read the space. id is the id of a subscriptions/listen request, and nil for a session.
 func (s *Server) deliver(ctx context.Context, r *http.Request, p auth.Principal, w *subscriber, out *stream, id any) {
 	for {
 		select {

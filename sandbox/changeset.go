@@ -19,11 +19,11 @@ import (
 type draft struct {
 	changes  map[space.Path]space.Change
 	writes   map[space.Path]file // the sandbox's file for each Write in changes
-	refused  []space.Rejection   // by the host; final until the path changes again
-	busy     []string            // reported again by a later collection
+	refused  []space.Rejection   // refused by the host until the path changes again
+	busy     []string            // paths that a later collection reports again
 	kept     map[string]bool     // busy and refused paths, which exist though changes lacks them
 	pending  []pending.File      // the files of refused, and those that the Committer refuses
-	reported reports             // set if a path was refused before
+	reported reports             // the batch's entries; set if a path was refused before
 }
 
 // reports are the entries of a batch by path.
@@ -181,7 +181,7 @@ func reason(err error) string {
 	return fault.PublicOf(err)
 }
 
-// pathProblem returns the rule for paths that is broken, or "" for any other error.
+// pathProblem returns which rule for paths is broken, or "" for any other error.
 func pathProblem(err error) string {
 	var e *space.PathError
 	if errors.As(err, &e) {
@@ -190,8 +190,8 @@ func pathProblem(err error) string {
 	return ""
 }
 
-// tooLarge returns a sentence about a file that is too large to be saved, with its size
-// and the limit.
+// tooLarge returns a clause about a file that is too large to be saved, with its size and the
+// limit.
 func tooLarge(size, most int64) string {
 	return fmt.Sprintf("it has %s, and a file may have %s", bytesize.Text(size), bytesize.Text(most))
 }
@@ -235,9 +235,10 @@ func (d *draft) write(ctx context.Context, r *reader, p space.Path, e protocol.E
 	return nil
 }
 
-// deleteUnder deletes the view's files below p that this batch does not write. An opaque
-// directory hides only the seed's files: files that were committed or applied later are in
-// the same layer as the directory, and the agent reports each deletion of them.
+// deleteUnder deletes the view's files below p that this batch does not write. An opaque directory
+// hides only the files of the checkout from which the sandbox started: files that were committed or
+// applied later are in the same layer as the directory, and the agent reports each deletion of
+// them.
 func (d *draft) deleteUnder(ctx context.Context, r *reader, p space.Path, opaque bool) error {
 	files, err := r.under(ctx, p, opaque)
 	if err != nil {

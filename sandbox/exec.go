@@ -24,7 +24,7 @@ const MaxCommand = 256 << 10
 //
 // If the command fails, reaches its time limit or is cancelled through ctx, there is
 // a Result. An error means that there is none:
-//   - fault.Invalid: the request is malformed;
+//   - fault.Invalid or fault.TooLarge: the request is malformed, or its command too long;
 //   - fault.Canceled: ctx ended before the command began;
 //   - fault.Limited: there was no free sandbox in time;
 //   - fault.Unavailable: no sandbox can start, the server shuts down, or the
@@ -87,8 +87,8 @@ func (p *Pool) Exec(ctx context.Context, r Request) (Result, error) {
 	}
 }
 
-// maxTries limits how often a command that did not start is tried again, because its
-// instance was gone or a start was ended from outside.
+// maxTries limits how often a command that did not start is tried again, because its instance was
+// gone or too old, or a start was ended from outside.
 const maxTries = 2
 
 // errNotStarted says that a command was not sent to its sandbox.
@@ -229,7 +229,8 @@ type viewer interface {
 	WaitView(ctx context.Context, id space.SpaceID) error
 }
 
-// showHistory waits until git inside the sandbox shows the newest commit.
+// showHistory waits until git inside the sandbox shows the newest commit, but not longer than
+// ViewTime.
 func (c *command) showHistory(ctx context.Context) {
 	v, ok := c.pool.o.Checkouts.(viewer)
 	if !ok {
@@ -242,7 +243,7 @@ func (c *command) showHistory(ctx context.Context) {
 	}
 }
 
-// isGone reports whether the sandbox has ended.
+// isGone reports whether the sandbox has ended or is being stopped.
 func (b *instance) isGone() bool {
 	select {
 	case <-b.agent.Done():

@@ -49,7 +49,7 @@ type instance struct {
 	idleStop  time.Duration // of the newest command; zero: the pool's
 	ephemeral bool          // its end leaves no record
 	jobs      map[string]job
-	ended     map[string]protocol.JobEnd // ended before the answer that names them was read
+	ended     map[string]protocol.JobEnd // jobs that ended before their answer was read
 	notices   []string                   // for the next answer
 	reported  bool                       // an answer said that this generation replaced another
 	reason    StopReason
@@ -67,7 +67,7 @@ type instance struct {
 	drained chan struct{} // of an instance that is not live: closed once refs is 0
 	gone    chan struct{} // closed when nothing is left of it
 
-	// tree serialises collections and applies, which access files.
+	// tree serialises collections and applications, which access files.
 	tree lock
 	treeState
 }
@@ -76,7 +76,7 @@ type instance struct {
 type job struct {
 	meta    space.Meta
 	label   string
-	save    bool // it could write
+	save    bool // the command could write
 	wall    time.Duration
 	expires time.Time // when its end is overdue
 }
@@ -206,8 +206,8 @@ func (b *instance) watch() {
 	}
 }
 
-// die records that the sandbox ended unexpectedly or is no longer trusted. It finds the
-// cause if cause is nil. It leaves an instance that is being stopped to retire.
+// die records that the sandbox ended unexpectedly or is no longer trusted. It finds the cause if
+// cause is nil. It does nothing if the instance is already ending.
 func (b *instance) die(cause error) {
 	p := b.pool
 	p.mu.Lock()
@@ -238,8 +238,8 @@ func reasonOf(cause error) StopReason {
 	return StopDied
 }
 
-// cause returns why the sandbox ended. A broken connection shows before the runtime knows
-// the reason, so cause first waits a little for the reason.
+// cause returns why the sandbox ended. A broken connection shows before the runtime knows the
+// reason, so cause first waits for the reason, up to endTime.
 func (b *instance) cause() error {
 	t := time.NewTimer(endTime)
 	defer t.Stop()

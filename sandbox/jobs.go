@@ -38,8 +38,8 @@ func (p *Pool) Jobs(ctx context.Context, o JobOwner) ([]protocol.Job, error) {
 	return list, err
 }
 
-// KillJob sends a signal ("SIGTERM") to all processes of a job. It returns
-// fault.NotFound if the sandbox does not run or o does not select the job.
+// KillJob sends a signal, such as "SIGTERM", to all processes of a job. It returns fault.NotFound
+// if the sandbox does not run or o does not select the job.
 func (p *Pool) KillJob(ctx context.Context, o JobOwner, jobID, signal string) error {
 	b := p.running(o.key())
 	if b == nil {
@@ -64,8 +64,8 @@ const jobSlack = time.Minute
 // maxNotices bounds the notices for the next answer.
 const maxNotices = 20
 
-// keepJob records a command that continues as a job, so that the instance stays and the
-// job's changes get the job's comment.
+// keepJob records a command that continues as a job, so that the instance stays and the job's
+// changes are committed as those of its command.
 func (c *command) keepJob(er protocol.ExecResult) {
 	p, o := c.pool, &c.pool.o
 	j := job{

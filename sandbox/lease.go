@@ -69,7 +69,7 @@ func (p *Pool) acquire(ctx context.Context, k key, phase func(Phase)) (lease, er
 		if b.stateNow() == live {
 			return lease{instance: b, cold: true, note: s.waitNote()}, nil
 		}
-		b.release() // it was stopped as soon as it ran, and nobody has seen it
+		b.release() // it was stopped before anybody used it
 	}
 }
 
@@ -291,8 +291,8 @@ func (p *Pool) boot(s *startup) {
 	b.refs = s.waiters
 }
 
-// killedRetry is the delay of a retry after something outside ended a sandbox. A new
-// runtime is up by then.
+// killedRetry is how long a caller should wait before a retry, after something outside ended a
+// sandbox. A new runtime is up by then.
 const killedRetry = time.Second
 
 // startError returns the error that a caller gets for a failed start.

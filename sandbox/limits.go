@@ -16,8 +16,8 @@ import (
 // Limit names a limit of a sandbox.
 type Limit string
 
-// The limits that a command can exceed without ending the sandbox. Exceeding the memory
-// ends it, with the error space.ErrOutOfMemory.
+// The limits that a command can exceed without ending the sandbox. A sandbox that exceeds its
+// memory ends, with the error space.ErrOutOfMemory.
 const (
 	LimitDisk      Limit = "sandbox.disk"
 	LimitInodes    Limit = "sandbox.inodes"
@@ -29,9 +29,8 @@ const (
 	LimitOutput    Limit = "sandbox.output_chars"
 )
 
-// signs are messages of programs at a limit. They come from the command's output, so the
-// notes are worded as guesses. They are compiled at their first use, because this binary
-// also runs in every sandbox.
+// signs are messages of programs at a limit. They come from the command's output, so the notes are
+// worded as guesses. They are compiled at their first use, because most processes do not need them.
 var signs = sync.OnceValue(func() []sign {
 	return []sign{
 		{LimitDisk, regexp.MustCompile(`No space left on device|\bENOSPC\b|not enough (disk )?space|[Dd]isk full`)},
@@ -141,8 +140,8 @@ func (l Limit) key() string {
 	return string(l)
 }
 
-// lookCommand prints, for the space and for /tmp, the free blocks and the free
-// inodes. It needs no file and, beside its shell, one process.
+// lookCommand prints, for the space and for /tmp, the free blocks and the free inodes. It creates
+// no file, and exec keeps it in the process of its shell.
 const lookCommand = "exec stat -f -c '%a %d' . /tmp"
 
 // scarceBlocks and scarceInodes are the free amounts that count as full, because a failed

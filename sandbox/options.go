@@ -70,7 +70,7 @@ type Options struct {
 	MaxQueue    int   // users and spaces waiting for a sandbox; default 256
 
 	QueueTime   time.Duration // waiting for a sandbox, at most; default 40 s
-	StartTime   time.Duration // starting one, with its checkout, at most; default 2 min
+	StartTime   time.Duration // starting a sandbox, with its checkout, at most; default 2 min
 	IdleStop    time.Duration // after the last command or job; default 10 min
 	DetachAfter time.Duration // when a running command becomes a job; default 45 s, negative never
 	WallTime    time.Duration // of a command or job; default Limits.WallTime, else 10 min
@@ -93,9 +93,9 @@ type Options struct {
 	MaxChange      int64 // bytes of one change set; a larger change becomes several; default 100 MiB
 	MaxChangeFiles int   // entries of one change set; default 50,000
 	MaxApplyFiles  int   // files brought into a running sandbox at once; more restart it; default 2,000
-	MaxApplyBytes  int64 // bytes brought in at once; default 64 MiB
-	// MaxPendingFile is the largest pending file, in bytes. Default 32 MiB, but at most a
-	// sixteenth of a sandbox's memory and MaxChange, and at least MaxFile.
+	MaxApplyBytes  int64 // bytes brought into a running sandbox at once; default 64 MiB
+	// MaxPendingFile is the largest pending file, in bytes. Default 32 MiB, but at most a sixteenth
+	// of a sandbox's memory. It is never more than MaxChange or less than MaxFile.
 	MaxPendingFile int64
 
 	// Available reports how much memory the machine can still give, in bytes; default
@@ -131,7 +131,7 @@ type StopReason string
 // The reasons.
 const (
 	StopIdle    StopReason = "idle"    // no command for IdleStop
-	StopEvicted StopReason = "evicted" // others needed the memory
+	StopEvicted StopReason = "evicted" // others needed the room or the memory
 	StopAsked   StopReason = "asked"   // StopUser, StopMember, EndSpace, or an overdue job
 	StopHistory StopReason = "history" // StopSpace: a person changes the space's history
 	StopClosed  StopReason = "closed"  // the server ends

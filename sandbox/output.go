@@ -18,8 +18,8 @@ type Output struct {
 	Saved string
 }
 
-// markRoom is the maximum length of the line about a cut, and maxSaved that of the file
-// name in it.
+// markRoom is the maximum length of the line about a cut, and maxSaved is the maximum length of the
+// file name in it.
 const (
 	markRoom = 240
 	maxSaved = 100
@@ -135,8 +135,8 @@ func wholeRunes(head, tail []byte) ([]byte, []byte) {
 	return head, tail
 }
 
-// maxControlString bounds a device control or operating system command, so
-// that one that is never closed does not hide the rest of the output.
+// maxControlString bounds a control string (see Clean), so that an unterminated one does not hide
+// the rest of the output.
 const maxControlString = 4096
 
 // Clean makes a command's output safe to show and to put into JSON. It removes control
@@ -155,8 +155,8 @@ func Clean(b []byte) string {
 				i = c.escape(b, i)
 				continue
 			case ch == '\r':
-				// CR LF is one line end. A lone CR ends a line too: dropping what
-				// it overwrites would hide the text of files that end lines so.
+				// CR LF is one line end. A lone CR ends a line too: dropping what it overwrites
+				// would hide the text of files that end lines with CR.
 				if i+1 >= len(b) || b[i+1] != '\n' {
 					out.WriteByte('\n')
 				}
@@ -178,12 +178,12 @@ func Clean(b []byte) string {
 			}
 			continue
 		case r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069:
-			// They can make text appear in a different order (CVE-2021-42574), so they
-			// are shown, as less does.
+			// These controls can make text appear in a different order (CVE-2021-42574), so their
+			// names are shown, as less does.
 			fmt.Fprintf(&out, "<%U>", r)
 			i += size
 			continue
-		case r >= 0x80 && r <= 0x9f: // C1: the escapes as one character
+		case r >= 0x80 && r <= 0x9f: // a C1 control: an escape as one character
 			i = c.control(byte(r-0x40), b, i+size)
 			continue
 		}
@@ -196,8 +196,8 @@ func Clean(b []byte) string {
 // cleaner remembers how far it has searched for the end of a control string, so that many
 // unterminated ones do not each cause a new search.
 type cleaner struct {
-	noST  int // no ST begins between the start of the last search and here
-	noBEL int // likewise for ST and BEL
+	noST  int // no string terminator (ST) begins from the start of the last search to here
+	noBEL int // likewise, neither ST nor BEL begins
 }
 
 // escape returns the end of the escape sequence that begins at i.
@@ -206,7 +206,7 @@ func (c *cleaner) escape(b []byte, i int) int {
 		return i + 1
 	}
 	switch ch := b[i+1]; {
-	case ch >= 0x20 && ch <= 0x2f: // intermediates, then a final
+	case ch >= 0x20 && ch <= 0x2f: // intermediate bytes, then a final byte
 		return skipFinal(b, skip(b, i+1, 0x20, 0x2f), 0x30)
 	case ch >= 0x40 && ch <= 0x5f:
 		return c.control(ch, b, i+2)
@@ -220,7 +220,7 @@ func (c *cleaner) escape(b []byte, i int) int {
 // form), whose rest begins at i.
 func (c *cleaner) control(ch byte, b []byte, i int) int {
 	switch ch {
-	case '[': // CSI: parameters, intermediates, a final
+	case '[': // CSI: parameter bytes, intermediate bytes, a final byte
 		return skipFinal(b, skip(b, skip(b, i, 0x30, 0x3f), 0x20, 0x2f), 0x40)
 	case ']':
 		return stringEnd(b, i, true, &c.noBEL)
@@ -246,8 +246,9 @@ func skipFinal(b []byte, i int, lo byte) int {
 	return i
 }
 
-// stringEnd returns the end of the control string that begins at i: after ST or, if
-// allowed, BEL; i itself if neither follows soon. Neither begins before *none.
+// stringEnd returns the end of the control string that begins at i: after ST or, if allowed, BEL; i
+// itself if neither follows soon. Neither begins between i and *none, which stringEnd advances if
+// it finds none.
 func stringEnd(b []byte, i int, bel bool, none *int) int {
 	limit := min(len(b), i+maxControlString)
 	for n := max(i, *none); n < limit; n++ {

@@ -111,7 +111,7 @@ func (b *instance) keepBack(ctx context.Context, batch protocol.Batch, d *draft)
 		} else if known || len(b.pending) < maxHeldFiles {
 			put = append(put, f)
 		} else {
-			continue // it is named as one of many
+			continue // too many files: the answer names the path, but the file is not kept
 		}
 		next.acked, next.seen = false, b.collections
 		b.pending[f.Path] = next
@@ -121,7 +121,7 @@ func (b *instance) keepBack(ctx context.Context, batch protocol.Batch, d *draft)
 	again := b.export(ctx, put, drop)
 	for _, e := range batch.Entries {
 		if h, ok := b.pending[e.Path]; ok && !e.Busy {
-			h.acked = true // unless the agent must report the path again
+			h.acked = true // unacked undoes this for the paths that the agent must report again
 			b.pending[e.Path] = h
 		}
 	}
@@ -131,7 +131,7 @@ func (b *instance) keepBack(ctx context.Context, batch protocol.Batch, d *draft)
 // resolved lists the pending paths that a batch reports as changed.
 func (b *instance) resolved(reported reports, still map[string]bool) []string {
 	if len(b.pending) == len(still) {
-		return nil // still is part of pending
+		return nil // still has every pending path
 	}
 	var list []string
 	for p, h := range b.pending {
@@ -152,8 +152,8 @@ func (b *instance) unacked(except []string) {
 	}
 }
 
-// settle drops, after a complete collection, the pending files that no longer exist and
-// that the agent did not have to report.
+// settle is called after a complete collection. It drops the pending files that the agent would
+// have reported again if they still existed.
 func (b *instance) settle(ctx context.Context) {
 	var drop []string
 	for p, h := range b.pending {
@@ -173,7 +173,7 @@ func (b *instance) export(ctx context.Context, put []pending.File, drop []string
 		delete(b.pending, p)
 		delete(b.refused, p)
 		if at, ok := b.refusedAt(p); ok && !b.hasUnder(at) {
-			delete(b.refused, at) // the directory that was named for its files
+			delete(b.refused, at) // answers named the directory in place of its files
 		}
 	}
 	if len(put)+len(drop) == 0 {
@@ -212,8 +212,8 @@ func (b *instance) show() {
 		return
 	}
 	list := make([]space.Rejection, 0, len(b.pending))
-	// The worst comes first, because a long text may be cut. The keys are rejected paths,
-	// or directories above them.
+	// The worst comes first in each text, because a long text may be cut. The keys of lost and gone
+	// are rejected paths, or directories above them.
 	lost, gone := map[string]string{}, map[string]bool{}
 	for _, p := range slices.Sorted(maps.Keys(b.pending)) {
 		h := b.pending[p]
@@ -285,8 +285,8 @@ func (b *instance) refusedAt(p string) (string, bool) {
 	return "", false
 }
 
-// uncommitted reports whether a path, or a file in place of a directory above it, could not
-// be committed. The agent would let an apply replace it, because the host has acknowledged
+// uncommitted reports whether a path, or a file in place of a directory above it, could not be
+// committed. The agent would let an application replace the file, because the host has acknowledged
 // it.
 func (b *instance) uncommitted(p string) bool {
 	if len(b.pending)+len(b.refused) == 0 {

@@ -127,9 +127,9 @@ func errClosed() error {
 	return fault.New(fault.Unavailable, "The server is shutting down. Try again in a moment.")
 }
 
-// Close starts nothing more, gives running commands the time Grace, commits the changes and
-// stops every sandbox. If ctx ends first, Close kills the rest without collecting changes,
-// and returns ctx's error. Close may be called more than once.
+// Close prevents further starts, gives running commands the time Grace, commits the changes and
+// stops every sandbox. If ctx ends first, Close kills the rest without collecting changes, and
+// returns ctx's error. Close may be called more than once.
 func (p *Pool) Close(ctx context.Context) error {
 	p.mu.Lock()
 	if !p.closed {
@@ -182,15 +182,13 @@ func (p *Pool) drain(ctx context.Context, done <-chan struct{}) bool {
 	}
 }
 
-// StopUser ends every sandbox of a removed user, like Close, and returns when they are
-// gone.
+// StopUser ends every sandbox of a removed user as Close does, and returns when they are gone.
 func (p *Pool) StopUser(ctx context.Context, u space.UserID) error {
 	return p.stop(ctx, func(k key) bool { return k.user == u }, StopAsked)
 }
 
-// StopSpace ends every sandbox over a space, like Close, and returns when they are
-// gone. It is for a change of the space's history, which the next answers give as
-// the reason.
+// StopSpace ends every sandbox over a space as Close does, and returns when they are gone. It is
+// for a change of the space's history, which the next answers give as the reason.
 func (p *Pool) StopSpace(ctx context.Context, id space.SpaceID) error {
 	return p.stop(ctx, func(k key) bool { return k.space == id }, StopHistory)
 }
@@ -251,7 +249,7 @@ func (p *Pool) stopLocked(match func(key) bool, why StopReason) []<-chan struct{
 	return waits
 }
 
-// running returns the live instance of a key, in use, or nil.
+// running returns the live instance of a key, or nil. The caller must release the instance.
 func (p *Pool) running(k key) *instance {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -316,7 +314,8 @@ func (p *Pool) housekeep() {
 	}
 }
 
-// sweep stops idle sandboxes and those that hang, measures memory and relieves it.
+// sweep stops idle sandboxes and those that hang, measures the memory of the others, and stops more
+// if it is scarce.
 func (p *Pool) sweep(now time.Time) {
 	p.mu.Lock()
 	var doubtful, measure []*instance
@@ -409,8 +408,8 @@ func (p *Pool) relieve() {
 	}
 }
 
-// leastRecent returns the idle instance that was used longest ago; nil if all
-// are busy. The caller holds mu.
+// leastRecent returns the idle instance that was used longest ago; nil if none is idle. The caller
+// holds mu.
 func (p *Pool) leastRecent() *instance {
 	var oldest *instance
 	now := time.Now()

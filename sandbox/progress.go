@@ -26,7 +26,7 @@ type reporter struct {
 
 	mu     sync.Mutex
 	now    Progress
-	stdout []byte // the last bytes of output
+	stdout []byte // the last bytes of both streams
 	dirty  bool
 }
 

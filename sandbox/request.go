@@ -63,10 +63,10 @@ type Result struct {
 	Stdout, Stderr Output
 	End            protocol.End
 	ExitCode       int
-	Signal         string // "SIGKILL"; empty if it exited
+	Signal         string // such as "SIGKILL"; empty if the command exited
 	JobID, JobDir  string // of a job
 	Duration       time.Duration
-	// Commits changed the space since the command began, oldest first. They include
+	// Commits are those that changed the space since the command began, oldest first. They include
 	// commits that were made when another command ended.
 	Commits []space.Commit
 	// Refused lists files that could not be committed and that no earlier answer named.
@@ -79,9 +79,8 @@ type Result struct {
 	// Conflicts lists the paths that somebody else changed too. Both versions are in the
 	// space and in the sandbox.
 	Conflicts []space.Conflict
-	// NotSaved says why no change could be committed. It is nil if the changes were
-	// committed. The changes stay in the sandbox, and the end of the next command tries
-	// again.
+	// NotSaved says why not all changes could be committed; otherwise it is nil. While the sandbox
+	// runs, the other changes stay in it, and the end of the next command tries again.
 	NotSaved error
 	// Applied lists the files that others had changed and that the pool updated in
 	// the sandbox before the command ran.

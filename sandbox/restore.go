@@ -153,7 +153,7 @@ func at(ctx context.Context, r *reader, p space.Path) (now file, free bool, err 
 	return file{}, err == nil && len(under) == 0, err
 }
 
-// maxBeside limits how many names are tried.
+// maxBeside limits how many names the function beside tries.
 const maxBeside = 1000
 
 // beside returns a free path for a copy of p, because the commit has another file there.

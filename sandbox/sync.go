@@ -17,9 +17,9 @@ import (
 // errTooMuch means that updating the sandbox to head would take too long.
 var errTooMuch = errors.New("too much changed in the space")
 
-// syncToHead updates the sandbox's files to head, except those with local changes, which
-// stay until they are committed. If bounded is set and the update exceeds the limits in
-// Options, it does nothing and returns errTooMuch.
+// syncToHead updates the sandbox's files to head, except those with local changes, which stay until
+// they are committed. notes names files that cannot be updated. If bounded is set and the update
+// exceeds the limits in Options, it does nothing and returns errTooMuch.
 func (b *instance) syncToHead(ctx context.Context, bounded bool) (applied []space.FileChange, notes []string, err error) {
 	head, err := b.view.seeder.Head(ctx, b.key.space)
 	if err != nil {
@@ -93,7 +93,7 @@ const maxOutside = 3
 // invalid paths, and links that lead out of the space.
 type rejectedPaths struct {
 	instance *instance
-	list     []space.FileChange // the accepted ones
+	list     []space.FileChange // files that a sandbox can have
 	names    []string
 	reported int
 }

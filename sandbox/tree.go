@@ -214,7 +214,7 @@ func (b *instance) refuse(s *saved, r space.Rejection) {
 	if old, ok := b.refused[r.Path]; ok && old.Why == r.Why {
 		return
 	}
-	if old, ok := b.pending[r.Path]; ok && old.why == r.Why { // it was restored
+	if old, ok := b.pending[r.Path]; ok && old.why == r.Why { // a restored file
 		b.refused[r.Path] = r
 		return
 	}
@@ -251,7 +251,7 @@ func (b *instance) forget() {
 // mark returns the position in the list of commits from which since starts.
 func (b *instance) mark() int { return b.made + len(b.commits) }
 
-// since returns the commits made after mark was called.
+// since returns the commits made after mark was called that are still remembered.
 func (b *instance) since(mark int) []space.Commit {
 	return slices.Clone(b.commits[max(0, min(mark-b.made, len(b.commits))):])
 }

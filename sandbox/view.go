@@ -29,9 +29,9 @@ func blobOf(content []byte) space.BlobID {
 	return space.BlobID(hex.EncodeToString(h.Sum(nil)))
 }
 
-// view is the host's knowledge of a sandbox's files: the tree with which it started,
-// overlaid with the later commits from it and updates of it. It is guarded by its
-// instance's tree lock.
+// view is the host's knowledge of a sandbox's files: the tree with which the sandbox started (the
+// seed), overlaid with later commits from the sandbox and later updates of it. The tree lock of the
+// instance guards it.
 type view struct {
 	seeder space.Checkouts
 	id     space.SpaceID

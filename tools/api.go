@@ -57,8 +57,8 @@ type Result struct {
 	IsError bool
 }
 
-// Progress is called in order during a call. total is zero if it is unknown. It may be
-// called often, because the function limits the rate.
+// Progress is called in order during a call. total is zero if it is unknown. A tool may call it
+// often, because the function limits the rate.
 type Progress func(done, total float64, message string)
 
 // Resource is a document of the space that clients can list and read:

@@ -17,10 +17,10 @@ import (
 	"satchel/internal/service"
 )
 
-// arguments decodes the arguments of one call strictly. An unknown or repeated name, a
-// wrong type and a missing value are problems. All problems of a call are reported at once,
-// each with the name, the mistake and a correct value. A null counts as not given, because
-// several clients send null for every optional argument.
+// arguments decodes the arguments of one call strictly. An unknown or repeated name, a wrong type
+// and a missing value are problems. The problems of a call are reported together, up to
+// maxProblems, each with the name, the mistake and a correct value. A null counts as not given,
+// because several clients send null for every optional argument.
 type arguments struct {
 	values   map[string]json.RawMessage
 	known    []string
@@ -86,7 +86,7 @@ func namesHint(known []string) string {
 // maxProblems limits the problems that are reported for one call.
 const maxProblems = 10
 
-// unreadable makes a text the only problem: nothing is known of the arguments.
+// unreadable reports why as the only problem, because the arguments could not be read.
 func (a *arguments) unreadable(why string) *arguments {
 	a.problems, a.unknown, a.closed = []string{why}, nil, true
 	return a
@@ -98,7 +98,7 @@ func (a *arguments) problem(format string, v ...any) {
 	}
 }
 
-// explain reports text if an unknown argument is given, in place of the usual text.
+// explain reports text, in place of the usual text, if an unknown argument with this name is given.
 func (a *arguments) explain(name, text string) {
 	if i := slices.Index(a.unknown, name); i >= 0 {
 		a.unknown = slices.Delete(a.unknown, i, i+1)
@@ -125,7 +125,7 @@ func (a *arguments) aboutUnknown(name string) string {
 	return fmt.Sprintf("The argument %q is unknown. This tool takes %s.", shown, strings.Join(a.known, ", "))
 }
 
-// err returns all problems as one fault.Invalid, or nil.
+// err returns the problems as one fault.Invalid, or nil if there are none.
 func (a *arguments) err() error {
 	var all []string
 	for _, name := range a.unknown {
@@ -173,7 +173,7 @@ func (a *arguments) required(name, example string) string {
 	return s
 }
 
-// texts returns a list of strings that must not be empty.
+// texts returns a list of strings. The list must not be empty, and has at most max entries.
 func (a *arguments) texts(name, example string, max int) []string {
 	v, ok := a.get(name)
 	if !ok {

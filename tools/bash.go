@@ -87,8 +87,8 @@ func (s *Registry) bashReadonly(ctx context.Context, c Caller, raw json.RawMessa
 	return s.runBash(ctx, c, raw, p, nameBashReadonly, "command", "background")
 }
 
-// runBash returns an error result if the command did not run, reached a limit or may not
-// have ended, or if its changes were not saved. A command that ran and failed is not an
+// runBash returns an error if the command did not run. The result is an error if something ended
+// the command early, or if its changes were not saved. A command that ran and failed is not an
 // error: grep exits with 1 if nothing matches.
 func (s *Registry) runBash(ctx context.Context, c Caller, raw json.RawMessage, p Progress, name string, known ...string) (Result, error) {
 	a := parseArguments(raw, s.o.Limits.ArgumentBytes, known...)
@@ -145,11 +145,11 @@ func (s *Registry) runBash(ctx context.Context, c Caller, raw json.RawMessage, p
 	return out, nil
 }
 
-// bashCall is a call of one of the two tools.
+// bashCall is a call of bash or bash_readonly.
 type bashCall struct {
 	service.RunCommandInput
 	readOnly bool
-	remember string // the listed name of remember
+	remember string // the name under which the remember tool is listed
 }
 
 func bashResult(q bashCall, r service.CommandResult, writer string) Result {
@@ -166,10 +166,10 @@ const (
 	maxCommentChars = 2000
 )
 
-// commitMessage converts a comment to a commit message: one line of at most 72 characters
-// and, if the comment is longer, a body of one paragraph. It replaces line breaks by blanks
-// and removes control characters. So a comment can neither forge the trailers of the tool
-// and the client nor control a terminal.
+// commitMessage converts a comment to a commit message: one line of at most 72 characters and, if
+// the comment is longer, a body of one paragraph. It replaces line breaks with blanks and removes
+// control characters. So a comment can neither forge the trailers of the tool and the client nor
+// control a terminal.
 func commitMessage(comment string) string {
 	clean := strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {

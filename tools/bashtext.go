@@ -21,8 +21,8 @@ const (
 	maxMetaFiles      = 200
 )
 
-// The maximum length of one sentence, in characters. No sentence of another package is
-// longer, so a remedy is never cut off.
+// The maximum length of one text, in characters. No text of another package is longer, so a remedy
+// is never cut off.
 const (
 	maxReasonChars = 1000 // why a path was not committed
 	maxNoteChars   = 1500
@@ -202,8 +202,8 @@ func pushText(r service.CommandResult) string {
 	return ""
 }
 
-// problemsText lists the changes that were not committed as the command left them. It
-// quotes the paths, because a sandbox can put any bytes in them.
+// problemsText lists the changes that were not committed as the command left them. It quotes the
+// paths of files that are not committed, because a sandbox can put any bytes in them.
 func problemsText(b *strings.Builder, r service.CommandResult) {
 	conflicts := allConflicts(r)
 	list := func(title string, n, most int, more string, item func(i int) string) {

@@ -34,7 +34,7 @@ type document struct {
 	title       string
 	description string
 	fields      map[string]any
-	problem     string // why its front matter cannot be read
+	problem     string // why the document or its front matter cannot be read
 	size        int64
 }
 
@@ -91,7 +91,7 @@ func (v view) document(ctx context.Context, e space.Entry) (document, error) {
 // plain reports whether e is a file and not a link.
 func plain(e space.Entry) bool { return !e.Dir && e.Mode != space.Symlink }
 
-// resources lists resources/*.md, including the two special files.
+// resources lists resources/*.md, including instructionsPath and contextPath.
 func (v view) resources(ctx context.Context) ([]document, error) {
 	entries, err := v.files(ctx, resourcesDir)
 	if err != nil {
@@ -116,8 +116,8 @@ func (v view) resources(ctx context.Context) ([]document, error) {
 // skill is a directory that contains a SKILL.md.
 type skill struct {
 	document
-	dir   string        // under skills/, "acme/refunds"
-	files []space.Entry // all under it, SKILL.md first
+	dir   string        // under skills/, such as "acme/refunds"
+	files []space.Entry // all files under dir, SKILL.md first
 	// wrong says why the skill cannot be offered to clients. It is empty if it can.
 	wrong string
 }
@@ -152,7 +152,8 @@ func (v view) skills(ctx context.Context) ([]skill, error) {
 	return list, nil
 }
 
-// linkedSkills returns the names of symbolic links in place of skills.
+// linkedSkills returns a line for each symbolic link in place of a skill, because links are not
+// followed.
 func (v view) linkedSkills(ctx context.Context) ([]string, error) {
 	entries, err := v.files(ctx, skillsDir)
 	if err != nil {

@@ -20,9 +20,9 @@ type Completion struct {
 	Total  int // of matching values
 }
 
-// CompletePath returns paths of the space, or of the sources if the value begins with
-// /library/, that begin with the value. If there are none, it returns paths that contain the
-// value. The error is a fault.Forbidden without the scope to read.
+// CompletePath returns paths of the space, or of the sources if the value begins with a slash, that
+// begin with the value. If there are none, it returns paths that contain the value. The error is a
+// fault.Forbidden without the scope to read.
 func (s *Registry) CompletePath(ctx context.Context, c Caller, value string) (Completion, error) {
 	if err := need(c, space.ScopeRead, "Completing a path"); err != nil {
 		return Completion{}, err

@@ -1,9 +1,9 @@
 // Package tools implements what an AI client can use: the tools, and the prompts, resources
 // and skills of a space. It does not depend on a protocol.
 //
-// Call [New] first. [Registry.List] returns the tools, and [Registry.Call] runs one for a
-// [Caller], which another package has authenticated. The [Registry] checks the caller's scopes
-// and reaches only the caller's space. Reads answer from the object store and the index at
-// head, without a sandbox. Only bash starts one. Wrong arguments are a fault.Invalid and change
-// nothing. The result reports them in words that a model can act on.
+// Call [New] first. [Registry.List] returns the tools, and [Registry.Call] runs one for a [Caller],
+// which another package has authenticated. The [Registry] checks the caller's scopes and reaches
+// only the caller's space and the library. Reads answer from the object store and the index at
+// head, without a sandbox. Only the two bash tools start one. Wrong arguments are a fault.Invalid
+// and change nothing. The result reports them in words that a model can act on.
 package tools

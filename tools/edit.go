@@ -74,7 +74,7 @@ func (s *Registry) edit(ctx context.Context, c Caller, raw json.RawMessage, _ Pr
 	return r, nil
 }
 
-// edits returns a list of edits.
+// edits returns a list of edits, each of which needs old and new.
 func (a *arguments) edits(name string) []textedit.Edit {
 	const example = `[{"old":"five minutes","new":"10 minutes"}]`
 	var out []textedit.Edit

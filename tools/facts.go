@@ -12,7 +12,7 @@ import (
 	"satchel/tools/index/present"
 )
 
-// memory is what the tool instructions reports about memory/.
+// memory is what the instructions tool reports about memory/.
 type memory struct {
 	facts []service.MemoryFact // that have not expired, the latest confirmed first
 	left  int                  // files that were not read because there are too many
@@ -36,7 +36,7 @@ func (s *Registry) memory(ctx context.Context, c Caller) (memory, error) {
 	return m, err
 }
 
-// maxWrongFacts limits the files that instructions names.
+// maxWrongFacts limits the invalid files that the instructions tool names.
 const maxWrongFacts = 5
 
 // wrongText lists the files under memory/ that are not valid facts.
@@ -76,7 +76,7 @@ func factLine(f service.MemoryFact) string {
 	return s
 }
 
-// fitting returns how many of the first facts fit a budget, and their cost.
+// fitting returns how many of the first facts fit a budget of tokens, and their cost.
 func fitting(list []service.MemoryFact, budget int) (n, cost int) {
 	cost = 40 // for the line about the rest
 	seen := map[string]bool{}

@@ -8,7 +8,7 @@ import (
 	"satchel/internal/space"
 )
 
-// isGlob reports whether a path contains a character of patterns.
+// isGlob reports whether a path contains a special character of patterns.
 func isGlob(s string) bool { return strings.ContainsAny(s, "*?[") }
 
 // glob is a pattern for whole paths: *, ? and [a-z] match within a name, and ** matches any
@@ -65,7 +65,7 @@ func (g glob) match(p space.Path) bool {
 	return at[n]
 }
 
-// skip also adds the segment after each **, because a ** can match nothing.
+// skip also marks the segment after each marked **, because a ** can match nothing.
 func (g glob) skip(at []bool) {
 	for i, seg := range g.segments {
 		if at[i] && seg == "**" {

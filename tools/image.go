@@ -23,9 +23,9 @@ func imageType(b []byte) string {
 	return ""
 }
 
-// validImage reports whether an image's header is readable and declares at least one pixel.
-// It does not decode the pixels: a header could declare a huge image, and most clients show
-// even a truncated file.
+// validImage reports whether an image's header is readable and, except in a WebP image, declares at
+// least one pixel. It does not decode the pixels: a header could declare a huge image, and most
+// clients show even a truncated file.
 func validImage(mime string, b []byte) bool {
 	r := bytes.NewReader(b)
 	switch mime {

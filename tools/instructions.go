@@ -34,8 +34,8 @@ func (s *Registry) instructionsTool() tool {
 
 const describeInstructions = `Call this first, once per conversation. Returns today's date, who the user is and how they want you to work, what is remembered about them, and an index of what can be looked up.`
 
-// The description of the whole server for models, under 2,048 characters. Placeholders such
-// as {read} become the listed names of tools.
+// serverInstructions is the description of the whole server for models, under 2,048
+// characters. Placeholders such as {read} become the listed names of tools.
 const serverInstructions = `Satchel is the user's memory and knowledge, shared by all their AI clients.
 - At the start of a conversation call {instructions}.
 - Before you answer about the user, their work, or a product documented here: {search}, then {read} what you rely on, and name its path.
@@ -59,10 +59,10 @@ func (s *Registry) ServerInstructions() string {
 	return s.named(fmt.Sprintf(serverInstructions, writes+serverReadOnly))
 }
 
-// instructions puts the most important parts first, because some clients cut the answer at
-// about 6,000 characters: the date, the guide, the standing instructions, the overview, the
-// facts and the index. Satchel wrote the guide. People and their AIs wrote the rest, so it
-// is fenced to keep the two apart.
+// instructions returns the date, the guide, the standing instructions, the overview, the facts,
+// the recent changes and the index. The most important parts come first, because some clients
+// cut the answer at about 6,000 characters. Satchel wrote the guide. People and their AIs wrote
+// the parts after the guide, so these are fenced.
 func (s *Registry) instructions(ctx context.Context, c Caller, raw json.RawMessage, _ Progress) (Result, error) {
 	a := parseArguments(raw, s.o.Limits.ArgumentBytes)
 	if err := a.err(); err != nil {

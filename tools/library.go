@@ -18,8 +18,8 @@ import (
 // Library holds the sources that others share with a user, read-only. Its Workspace reads
 // sources by their collections.
 type Library interface {
-	// Sources lists the sources that the user may read now, by id. Each call that uses the
-	// library calls Sources once.
+	// Sources lists the sources that the user may read now, by id. A call of a tool calls
+	// Sources at most once.
 	Sources(ctx context.Context, user space.UserID) ([]space.Source, error)
 	Workspace
 }
@@ -51,7 +51,8 @@ func (c Caller) library() *shared {
 	return &c.Seen.library
 }
 
-// sources lists the sources that the caller may read. It reads the list once in each call.
+// sources lists the sources that the caller may read, by id. It reads the list at most once in
+// each call.
 func (v view) sources(ctx context.Context) ([]space.Source, error) {
 	if v.library.loaded || v.s.o.Library == nil {
 		return v.library.sources, nil

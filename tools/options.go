@@ -46,7 +46,7 @@ type Limits struct {
 	InstructionTokens int   // of the whole answer of instructions; default 5,000
 	FileBytes         int64 // a larger file is described, not read; default 32 MiB
 	HeadingBytes      int   // at the start of a file, searched for headings; default 1 MiB
-	BytesAtOnce       int64 // of files that all calls together look through at a time; more wait; default 64 MiB
+	BytesAtOnce       int64 // of files that all calls read at a time; further calls wait; default 64 MiB
 	ImageBytes        int64 // of all images in one answer; default 3.5 MiB (5 MB in base64)
 	ListEntries       int   // of one directory or glob; default 500
 	Documents         int   // in the list of resources, and in that of skills; default 500

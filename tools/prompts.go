@@ -31,8 +31,8 @@ func (s *Registry) ownPrompts() []ownPrompt {
 	}
 }
 
-// onboardingText asks only for the content of context.md. It asks one question at a time,
-// because people answer the first of several questions and ignore the rest.
+// onboardingText asks only for the content of context.md and instructions.md. It asks one
+// question at a time, because people answer the first of several questions and ignore the rest.
 const onboardingText = `Help me set up my memory in Satchel, so that every AI I use knows me from now on. Today is %s.
 
 First call {instructions} and {read} ["resources/context.md", "resources/instructions.md"]. If the overview is filled in already, tell me in a few lines what it says and ask what to correct instead of starting over.
@@ -128,9 +128,9 @@ func (s *Registry) review(ctx context.Context, c Caller) (string, error) {
 	return fmt.Sprintf(reviewText, about, list, how), nil
 }
 
-// Prompts lists Satchel's own prompts and every skill whose front matter contains
-// "user-invocable: true", under the skill's name. The error is a fault.Forbidden without the
-// scope to read.
+// Prompts lists Satchel's own prompts and every valid skill whose front matter contains
+// "user-invocable: true", under the skill's name. A skill replaces an own prompt of its name.
+// The error is a fault.Forbidden without the scope to read.
 func (s *Registry) Prompts(ctx context.Context, c Caller) ([]Prompt, error) {
 	if err := need(c, space.ScopeRead, "Listing prompts"); err != nil {
 		return nil, err

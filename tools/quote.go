@@ -37,8 +37,8 @@ func fence(b *strings.Builder, name, text string) {
 // lineBreaks replaces the characters that some readers take for the end of a line.
 var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
-// oneNumber replaces the same characters in a numbered line, so that the line has no part without
-// a number.
+// oneNumber replaces the characters of lineBreaks in a numbered line, so that no part of the
+// line is without a number.
 var oneNumber = strings.NewReplacer("\r", " ", "\v", " ", "\f", " ", "\u0085", " ", "\u2028", " ", "\u2029", " ")
 
 // Warnings about text of others. commandsWarning is a line of its own, and commandsRemark is part

@@ -176,7 +176,7 @@ func (v view) readFile(ctx context.Context, it *readItem, budget int, images *in
 const maxNearHeadings = 500
 
 // noHeading returns the error for a missing heading, with the headings that exist. The file
-// may have changed after the search that returned the id.
+// may have changed after the search that returned the heading.
 func noHeading(f ref, all []parse.Section) error {
 	if len(all) == 0 {
 		return fault.New(fault.NotFound, "%s has no headings, so it has no %q. Read it without a heading.", f, clip(f.heading, 80))
@@ -325,10 +325,11 @@ func (it *readItem) renderText(b *strings.Builder, budget int, s *Registry, meta
 	}
 }
 
-// excerpt is a range of lines of a text, with no more lines than fit a budget.
+// excerpt is a range of lines of a text. lines ends with the line that exceeds a budget, or at
+// the end of the range.
 type excerpt struct {
 	lines    []string
-	from, to int // of the text, from 1, to included, as asked
+	from, to int // the requested lines of the text, counted from 1; to is included
 	total    int // lines of the text
 	tokens   int // what lines cost, up to about the budget
 }

@@ -15,7 +15,7 @@ import (
 const (
 	recentDays  = 7
 	recentShown = 5
-	recentRead  = 50 // commits of a page
+	recentRead  = 50 // commits that are read at once
 	recentPages = 10
 )
 

@@ -17,7 +17,7 @@ type ref struct {
 	dir     bool   // written with a slash at its end
 	library bool   // path is relative to /library
 	// For a file, if the caller gave them:
-	from, to int // lines, from 1, to included; to is 0: to the end
+	from, to int // the lines, counted from 1; to is included, and 0 means the end
 	heading  string
 }
 

@@ -196,7 +196,7 @@ func (v view) byURI(ctx context.Context, uri string) (view, space.Entry, error) 
 		}
 	}
 	in, e, err := v.find(ctx, r)
-	// find follows links: the path of e is then another one, or the link is invalid.
+	// find follows links. If it followed one, e has another path. A link may also be invalid.
 	if c := fault.CodeOf(err); c == fault.NotFound || c == fault.Invalid || err == nil && (e.Dir || string(e.Path) != r.inside()) {
 		return v, space.Entry{}, none
 	}

@@ -6,9 +6,9 @@ import (
 	"satchel/tools/index/present"
 )
 
-// clipTokens returns the longest prefix of s that costs at most budget tokens (by
-// present.EstimateTokens). It ends between two code points, and after a line break if there
-// is one nearby.
+// clipTokens returns about the longest prefix of s that costs at most budget tokens (by
+// present.EstimateTokens). The prefix ends between two code points, and after a line break if
+// there is one nearby.
 func clipTokens(s string, budget int) (head string, cut bool) {
 	budget = max(budget, 1)
 	// Every 16 bytes cost at least one token, so only the beginning of a long text needs to

@@ -18,7 +18,7 @@ type unlistedFile struct {
 }
 
 // unlisted returns the skills and resources among written files that are invalid, sorted by
-// path. A skill is invalid if any of its files was written.
+// path. An invalid skill is among them if any of its files was written.
 func (v view) unlisted(ctx context.Context, written []space.Path) ([]unlistedFile, error) {
 	under := func(dir string) []space.Path {
 		return slices.DeleteFunc(slices.Clone(written), func(p space.Path) bool { return !strings.HasPrefix(string(p), dir+"/") })

@@ -27,7 +27,7 @@ type view struct {
 	user    space.UserID
 	origin  string // the base of the URLs of pages
 	library *shared
-	source  *space.Source // nil: it is the space
+	source  *space.Source // nil: the view is of the space
 }
 
 func (s *Registry) view(ctx context.Context, c Caller) (view, error) {
@@ -47,7 +47,7 @@ func (v view) files(ctx context.Context, dir space.Path) ([]space.Entry, error) 
 	return v.w.Files(ctx, v.id, v.at, dir)
 }
 
-// allFiles lists every file of the space. It reads the list once in each call.
+// allFiles lists every file of the space or the source. It reads the list once in each call.
 func (v view) allFiles(ctx context.Context) ([]space.Entry, error) {
 	if *v.all == nil {
 		files, err := v.files(ctx, "")

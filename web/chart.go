@@ -14,7 +14,8 @@ type Chart struct {
 // Bar is a rectangle of a chart.
 type Bar struct{ X, Y, Width, Height float64 }
 
-// Bar returns the bar of a value at an index, on top of the bars of values with the sum below.
+// Bar returns the bar of a value at index i. The bar stands on other bars, whose values have
+// the sum below.
 func (c Chart) Bar(i int, value, below int64) Bar {
 	step := float64(c.Width+c.Gap) / float64(c.Count)
 	unit := float64(c.Height) / float64(max(c.Top, 1))

@@ -17,8 +17,8 @@ const (
 
 // packs reports whether the page that answers a request is compressed. The size of a
 // compressed page depends on text that the page has twice, such as a word of the address that
-// is also in a private file. So an attacker who sees the network must not choose the address: a page
-// is compressed only for a browser that says that no other site caused the request.
+// is also in a private file. So an attacker who sees the network must not choose the address.
+// Therefore a page is compressed only if the browser says that no other site caused the request.
 func packs(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "same-origin", "none":

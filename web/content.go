@@ -37,8 +37,8 @@ func IsText(data []byte) bool {
 	return bytes.IndexByte(data, 0) < 0 && (utf8.Valid(data) || !bytes.ContainsRune(data[:min(len(data), 8000)], '\uFFFD') && mostlyText(data[:min(len(data), 8000)]))
 }
 
-// mostlyText reports whether data has no control characters, like text in an older
-// encoding.
+// mostlyText reports whether data has no control characters except those that texts have, such
+// as line breaks.
 func mostlyText(data []byte) bool {
 	odd := 0
 	for _, b := range data {

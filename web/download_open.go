@@ -16,8 +16,8 @@ const (
 	// downloadChunk is the size of one write. It is small, so that a slow client still
 	// finishes a write before the deadline.
 	downloadChunk = 32 << 10
-	// A page may show many pictures. So a person may load rawFiles raw files in place of
-	// each download, and further ones wait up to rawWait.
+	// A page may show many pictures. So for each download that a person may have at once, they
+	// may load rawFiles raw files. Further raw files wait up to rawWait.
 	rawFiles = 4
 	rawWait  = 10 * time.Second
 )
@@ -148,7 +148,7 @@ type downloadWriter struct {
 	allowed func() bool // reports whether the visitor still has access
 	checked time.Time   // when allowed was last called
 	sent    int64
-	waited  time.Duration // for the visitor to read
+	waited  time.Duration // how long writes waited for the visitor to read
 
 	mu     sync.Mutex
 	closed bool // the connection belongs to the server again

@@ -37,7 +37,7 @@ const (
 )
 
 // Prefixes of the cookies of flows. Sign-ins have their own, because any link can make a
-// browser begin one, which must not push out a flow that the person began.
+// browser begin a sign-in. It must not push out a flow that the person began.
 const (
 	signInCookies = "satchel-signin-"
 	flowCookies   = "satchel-flow-"
@@ -60,8 +60,8 @@ func (k FlowKind) group() string {
 // can make another browser finish a flow that they began (RFC 6749 section 10.12). A kind
 // that needs more data embeds Flow.
 type Flow struct {
-	// Session is the ID of the session that began the flow, and the only one that can
-	// finish it. Only kinds that need no sign-in can omit it.
+	// Session is the ID of the session that began the flow. Unless User is set, no other session
+	// can finish the flow. Only kinds that need no sign-in can omit Session.
 	Session string `json:"session,omitempty"`
 	// User is set if any session of this user in this browser can finish the flow: another
 	// tab may have started a new session meanwhile.

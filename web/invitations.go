@@ -20,7 +20,7 @@ type invitedPage struct {
 	Here bool
 }
 
-// InvitationNote returns the note in the form of an invitation.
+// InvitationNote returns the note that a visitor entered in an invitation's form, shortened.
 func InvitationNote(v *Visit) string { return Shorten(v.R.PostFormValue("note"), 150) }
 
 // ShowInvitation shows the link of a new invitation.
@@ -30,7 +30,7 @@ func (s *Site) ShowInvitation(v *Visit, link service.Link, what, back string) er
 	})
 }
 
-// showInvited is GET /invited, where ShowInvitation redirects to.
+// showInvited handles GET /invited, to which ShowInvitation redirects.
 func (s *Site) showInvited(v *Visit) error {
 	var body invitedPage
 	if ok, err := s.TakeOnce(v, FlowInvitation, &body); err != nil {

@@ -146,9 +146,9 @@ func (p *Provider) orgs(ctx context.Context, token string) ([]string, error) {
 	return found, err
 }
 
-// pages calls each with every entry of a list. If GitHub answers 403 or 404 because the person
-// does not let this server see the list, the list counts as empty. So an entry that this server
-// cannot see admits nobody.
+// pages calls each with every entry of a list, up to MaxPages pages. If GitHub answers 403 or 404
+// because the person does not let this server see the list, the list counts as empty. So an entry
+// that this server cannot see admits nobody.
 func pages[T any](ctx context.Context, p *Provider, token, path string, each func(T)) error {
 	for page := 1; page <= p.o.MaxPages; page++ {
 		var entries []T
@@ -218,7 +218,7 @@ func (p *Provider) wait(resp *http.Response) time.Duration {
 	return min(max(d, time.Second), time.Hour)
 }
 
-// label converts a text from GitHub to a single line.
+// label removes unprintable characters from a text of GitHub, and shortens the text.
 func label(s string) string {
 	const limit = 200 // in bytes, as for a user's name
 	s = strings.Map(func(r rune) rune {

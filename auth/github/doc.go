@@ -5,6 +5,7 @@
 // A [satchel/auth.ExternalIdentity] has the person's id, which GitHub never gives to
 // anybody else. Its address counts only if it is the primary one and GitHub has verified
 // it. Its organisations are those in which the person is an active member. The person's
-// token is stored nowhere, and revoked after its use. Every answer is limited in size and
-// time. The package logs GitHub's error texts, and never shows them.
+// token is stored nowhere. It is revoked after its use if there is a client secret. Every
+// answer is limited in size and time. The package logs GitHub's error texts, and never shows
+// them.
 package github

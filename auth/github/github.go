@@ -23,8 +23,8 @@ type Options struct {
 	ClientID, ClientSecret string
 	// Label is the text of a button after "Sign in with". The default is "GitHub".
 	Label string
-	// NeedOrgs also reads the organisations of a person. An allow list of organisations
-	// needs it. People must then grant the scope read:org.
+	// NeedOrgs makes the Provider also read the organisations of a person, for an allow list of
+	// organisations. People must then grant the scope read:org.
 	NeedOrgs bool
 	// Transport sends the requests. The default is a transport with timeouts. The Provider
 	// follows no redirect.

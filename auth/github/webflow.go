@@ -18,7 +18,7 @@ import (
 // secrets: the caller must keep it private and use it once.
 type WebFlow struct {
 	GitHub   string `json:"github"`        // such as https://github.com
-	App      int64  `json:"app,omitempty"` // id of the GitHub App, if this server created it
+	App      int64  `json:"app,omitempty"` // id of the server's GitHub App; 0 for a sign-in
 	Redirect string `json:"redirect"`
 	State    string `json:"state"`
 	Verifier string `json:"verifier"` // the PKCE verifier (RFC 7636)
@@ -64,7 +64,7 @@ func answerError(code, description string) *AnswerError {
 
 // OpenWebFlow returns the flow of a person who returned to the redirect URI with the query
 // q, and the code for Redeem. The caller checks that the data belongs to this browser and
-// is used once. The caller also compares the other fields of the flow. The error is an
+// is used once. The caller also compares the flow's GitHub and App. The error is an
 // *AnswerError if GitHub answered with an error, and any other error if the answer does not
 // belong to this flow.
 func OpenWebFlow(redirectURI string, data []byte, q url.Values) (f WebFlow, code string, err error) {

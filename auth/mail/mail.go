@@ -56,8 +56,8 @@ type Mailer struct {
 	dial     func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// New returns a Mailer. It does not connect to the server. It returns an error without the
-// password if the options are invalid.
+// New returns a Mailer. It does not connect to the server. If the options are invalid, it
+// returns an error, which does not contain the password.
 func New(o Options) (*Mailer, error) {
 	if o.Timeout == 0 {
 		o.Timeout = 30 * time.Second
@@ -111,10 +111,11 @@ func New(o Options) (*Mailer, error) {
 // maxReason is the maximum size in bytes of a server's answer in the log.
 const maxReason = 1000
 
-// Send sends a text in UTF-8 to one address, which may be any input. The error is a fault:
-// Invalid for an invalid address or subject, TooLarge, Unavailable if the mail server did not
-// accept the mail, or Canceled. Its public message does not say whether the server refused the
-// recipient, because strangers could then learn which addresses exist.
+// Send sends a text in UTF-8 to one address. Send checks its arguments, so they may be any input.
+// The error is a fault: Invalid for an invalid address, subject or text, TooLarge, Unavailable if
+// the mail server did not accept the mail, or Canceled. The error's public message does not say
+// whether the server refused the recipient, because strangers could then learn which addresses
+// exist.
 func (m *Mailer) Send(ctx context.Context, to, subject, text string) error {
 	if _, err := checkAddress(to); err != nil {
 		return fault.Wrap(fmt.Errorf("mail: %w", err), fault.Invalid, "This is not an e-mail address to which mail can be sent.")

@@ -55,9 +55,8 @@ func describe(s string) string {
 	}, s)
 }
 
-// cors lets pages of any origin call an endpoint, and refuses all methods except the given
-// one. This is safe because no such endpoint authenticates by cookie, and credentials are
-// never allowed.
+// cors lets pages of any origin call an endpoint with one method. GET includes HEAD. This is
+// safe because no such endpoint authenticates by cookie, and credentials are never allowed.
 func cors(method string, next http.HandlerFunc) http.Handler {
 	allow := method + ", OPTIONS"
 	if method == http.MethodGet {

@@ -14,8 +14,8 @@ import (
 )
 
 // IssuerParameter names the issuer that the client expects in the answer. The pages add it when
-// they redirect an authorization request from another name of the server to Issuer. A client
-// that adds the parameter gains nothing, because only the server's own names are valid.
+// they redirect an authorization request from another of the server's origins to Options.Issuer.
+// A client that adds the parameter gains nothing, because only the server's issuers are valid.
 const IssuerParameter = "issuer"
 
 const (
@@ -55,8 +55,8 @@ type RedirectError struct {
 	// Code is the error code of RFC 6749 section 4.1.2.1, for logs.
 	Code, Description string
 	// Known is Request.Known. If it is false, do not redirect automatically: no person has
-	// agreed to go to this client. Otherwise, the server would be an open redirector for
-	// everybody who registers a client (RFC 9700 section 4.11.2).
+	// agreed to go to this client. An automatic redirect would make the server an open
+	// redirector for everybody who registers a client (RFC 9700 section 4.11.2).
 	Known bool
 }
 
@@ -151,8 +151,8 @@ func vouched(u parsedURL) bool {
 	return u.scheme == "https" && !strings.EqualFold(u.host, "vscode.dev") && !strings.EqualFold(u.host, "insiders.vscode.dev")
 }
 
-// check checks a request with a valid redirect. It sets the remaining fields of r, and
-// removes a state that cannot be returned.
+// check checks a request with a valid redirect. It sets r.Scopes, and removes a state that
+// cannot be returned. code is empty if the request is valid.
 func (s *Server) check(r *Request, q url.Values) (code, description string) {
 	if len(q["state"]) > 1 || len(r.State) > maxState {
 		r.State = ""
@@ -209,8 +209,8 @@ func isVerifier(s string) bool {
 	return true
 }
 
-// isVisible reports whether s has at most most bytes, and only VSCHAR (RFC 6749 appendix
-// A), as in ids, codes and tokens.
+// isVisible reports whether s has only VSCHAR (RFC 6749 appendix A), as in ids, codes and
+// tokens, and is not longer than most bytes.
 func isVisible(s string, most int) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > 0x7e {

@@ -56,8 +56,9 @@ func parseClientMetadata(body []byte) (clientMetadata, error) {
 	return m, nil
 }
 
-// flow returns an error if a client cannot use the server's only flow. The error gives the
-// reason. The server replaces other grant and response types (RFC 7591 section 3.2.1).
+// flow returns an error with the reason if a client cannot use the authorization code flow, which
+// is the server's only one. The server replaces other grant and response types (RFC 7591 section
+// 3.2.1).
 func (m clientMetadata) flow() error {
 	if len(m.grants) > 0 && !slices.Contains(m.grants, "authorization_code") {
 		return errors.New("grant_types must have authorization_code")

@@ -80,8 +80,8 @@ func checkDocumentID(id string) (host string, err error) {
 	return strings.ToLower(u.host), nil
 }
 
-// documents fetches and caches metadata documents. It does not cache failures (draft,
-// section 5.2). It fetches a failed document again only after RetryDocument.
+// documents fetches and caches metadata documents. It does not cache error responses (draft,
+// section 5.2). After a failure, it fetches the document again only after RetryDocument.
 type documents struct {
 	o      Options
 	http   *http.Client
@@ -171,7 +171,8 @@ func (d *documents) get(ctx context.Context, id string) (auth.Client, error) {
 	}
 }
 
-// kept returns the cached document of id. The caller holds the lock.
+// kept returns the cached client of id, or an error if its fetch failed recently. The caller
+// holds the lock.
 func (d *documents) kept(id string) (auth.Client, bool, error) {
 	doc, ok := d.entries.Get(id)
 	if !ok {
@@ -228,8 +229,8 @@ func (d *documents) fetch(ctx context.Context, id string) (auth.Client, time.Dur
 	req.Header.Set("User-Agent", "Satchel")
 	resp, err := d.http.Do(req)
 	if err != nil {
-		// The reason is only in the cause, for the log, because it could reveal the
-		// server's network.
+		// Why the fetch failed is only in the wrapped error, for the log, because it could
+		// reveal the server's network.
 		return auth.Client{}, 0, fault.Wrap(err, fault.Unavailable, cannot, id)
 	}
 	defer resp.Body.Close()

@@ -211,7 +211,7 @@ func refusedScheme(scheme string) string {
 
 // sameRedirect reports whether a requested redirect is the registered one. The bytes must
 // be the same, except that a loopback address may have any port (RFC 8252 section 7.3).
-// localhost does not match 127.0.0.1, because another program may listen on either.
+// localhost does not match 127.0.0.1, because different programs may listen on the two.
 func sameRedirect(registered, asked string) bool {
 	a, err := checkRedirect(asked)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"satchel/internal/fault"
 )
 
-// register lets a client register itself (RFC 7591 section 3). Whatever it requests, it
-// becomes a public client of the only flow, and the answer says so.
+// register lets a client register itself (RFC 7591 section 3). Whatever the client requests, it
+// becomes a public client of the authorization code flow, and the answer says so.
 func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
 		writeError(w, http.StatusBadRequest, "invalid_client_metadata", "Send the metadata as application/json.")
@@ -85,8 +85,8 @@ func (s *Server) unreadable(w http.ResponseWriter, err error, code string) {
 	writeError(w, http.StatusBadRequest, code, "The request cannot be read.")
 }
 
-// storeError answers with an error of the store. It does not handle the errors of token
-// requests. invalid is the code for a fault.Invalid.
+// storeError answers with an error of the store. tokenError handles the errors that only token
+// requests have. invalid is the code for a fault.Invalid.
 func (s *Server) storeError(w http.ResponseWriter, r *http.Request, err error, invalid string) {
 	var f *fault.Error
 	errors.As(err, &f)

@@ -38,8 +38,9 @@ type Store interface {
 	RegisterClient(ctx context.Context, c auth.Client) error
 	// CreateCode returns a fresh authorization code.
 	CreateCode(ctx context.Context, c auth.Consent) (auth.Secret, error)
-	// If Redeem or Refresh refuses a request, the error is a fault.Invalid that wraps
-	// auth.ErrInvalidGrant, auth.ErrInvalidTarget or auth.ErrInvalidScope.
+	// Redeem and Refresh exchange a code or a refresh token for tokens. If a request is refused,
+	// the error is a fault.Invalid that wraps auth.ErrInvalidGrant, auth.ErrInvalidTarget or
+	// auth.ErrInvalidScope.
 	Redeem(ctx context.Context, r auth.Redemption) (auth.Tokens, error)
 	Refresh(ctx context.Context, r auth.RefreshRequest) (auth.Tokens, error)
 	// RevokeToken revokes the grant of the client's token, if there is one.

@@ -38,8 +38,8 @@ func (c claims) verified() bool {
 	return s == "true" || s == `"true"`
 }
 
-// keys verifies signatures, and keeps the error of fetching the issuer's keys. go-oidc's
-// verifier turns that error into text.
+// keys verifies signatures, and keeps every error of VerifySignature, such as a failure to fetch
+// the issuer's keys. go-oidc's verifier turns the error into text.
 type keys struct {
 	*goidc.RemoteKeySet
 	err *error
@@ -151,7 +151,8 @@ func (p *Provider) untrusted(err error) error {
 	return fault.Wrap(fmt.Errorf("oidc: ID token: %w", err), fault.Unauthenticated, "The answer of %s could not be verified. Please sign in again.", p.o.Label)
 }
 
-// outage reports whether a request failed because the issuer did not answer.
+// outage reports whether a request failed because the issuer did not answer, because its answer
+// was too long, or because the sign-in was cancelled.
 func outage(err error) bool {
 	var o *outageError
 	var t interface{ Timeout() bool } // url.Error and net.Error implement this
@@ -166,7 +167,7 @@ func address(s string) string {
 	return s
 }
 
-// label converts a text from the issuer to a single line.
+// label removes unprintable characters from a text of the issuer, and shortens the text.
 func label(s string) string {
 	const limit = 200 // in bytes, as for a user's name
 	s = strings.Map(func(r rune) rune {

@@ -35,7 +35,7 @@ type issuer struct {
 }
 
 // issuer returns the issuer's metadata. It fetches the metadata if there is none or if it
-// is old. The error is a fault.Unavailable.
+// is old. The error is a fault: Unavailable, or Canceled if the caller leaves.
 func (p *Provider) issuer(ctx context.Context) (*issuer, error) {
 	p.mu.Lock()
 	known, failed, cause := p.known, p.failed, p.cause
@@ -131,7 +131,7 @@ func (p *Provider) discover(ctx context.Context) (*issuer, error) {
 		return nil, fmt.Errorf("oidc: discovery: the issuer signs with none of %v", algorithms())
 	}
 	// Basic authentication is the default of OpenID Connect Discovery 1.0 section 3. Trying
-	// both would send the code twice.
+	// both Basic and the form would send the code twice.
 	i.endpoint.AuthStyle = oauth2.AuthStyleInHeader
 	if p.o.ClientSecret == "" || len(more.AuthMethods) > 0 && !slices.Contains(more.AuthMethods, "client_secret_basic") {
 		i.endpoint.AuthStyle = oauth2.AuthStyleInParams

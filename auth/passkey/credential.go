@@ -8,7 +8,7 @@ import (
 	"github.com/go-webauthn/webauthn/webauthn"
 )
 
-// record is the stored form of a passkey. It does not depend on the library, so that stored
+// record is the stored form of a passkey. It does not depend on go-webauthn, so that stored
 // passkeys stay readable.
 type record struct {
 	ID         []byte   `json:"id"`
@@ -23,7 +23,7 @@ type record struct {
 	BackedUp       bool `json:"backedUp,omitempty"`
 }
 
-// maxTransports is the maximum number of a browser's hints to store. There are seven.
+// maxTransports is the maximum number of a passkey's transports to store. Seven are defined.
 const maxTransports = 10
 
 func encode(c webauthn.Credential) ([]byte, error) {

@@ -55,8 +55,8 @@ func (s *Store) SetEmail(ctx context.Context, by Actor, user space.UserID, email
 	})
 }
 
-// fillEmail sets the address of a user without one, under lockUsers. It ignores an invalid
-// address or one of another user, so that the operation that called it succeeds.
+// fillEmail sets the address of a user who has none. The caller has called lockUsers. fillEmail
+// ignores an invalid address or one of another user, so that the caller's operation succeeds.
 func (s *Store) fillEmail(tx *gorm.DB, by Actor, u *userRow, email string) error {
 	if u.Email != "" || email == "" || CheckEmail(email) != nil {
 		return nil

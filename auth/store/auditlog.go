@@ -20,7 +20,8 @@ type AuditFilter struct {
 	Act string
 	// Via is how the action was done, such as "web" or "command line".
 	Via string
-	// Client is the name of a client or a key. It selects the entries about it and its grants.
+	// Client is the name of a client or a key. It selects the entries about clients and grants
+	// with this name, and about the grants of such clients.
 	Client string
 	// Since and Until limit the times of the entries; Until is not in the range. A zero time is
 	// no limit.
@@ -93,8 +94,8 @@ func nameQueries() []string {
 	}
 }
 
-// NamesOf returns the names of users, spaces, clients, grants and invitations by id. It
-// takes at most 10,000 ids, and omits ids without a name. Removed users keep their names.
+// NamesOf returns the names of users, spaces, clients, grants and invitations by id. The caller
+// passes at most 10,000 ids. NamesOf omits ids without a name. Removed users keep their names.
 func (s *Store) NamesOf(ctx context.Context, ids []string) (map[string]string, error) {
 	out := map[string]string{}
 	if len(ids) == 0 {

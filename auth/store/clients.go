@@ -101,7 +101,7 @@ func (s *Store) RegisterClient(ctx context.Context, c auth.Client) error {
 // person time to sign in.
 const undisturbed = time.Minute
 
-// crowdedOut deletes a client to make room for a new one. full reports that it could not.
+// crowdedOut deletes an idle client to make room for a new one. full reports that there is none.
 func (s *Store) crowdedOut(tx *gorm.DB) (full bool, err error) {
 	done := tx.Exec(`DELETE FROM auth_clients WHERE id = (SELECT c.id FROM auth_clients c
 		WHERE c.kind = ? AND c.last_used = 0 AND c.created < ? AND NOT EXISTS (SELECT 1 FROM auth_codes k WHERE k.client_id = c.id)

@@ -215,7 +215,7 @@ func (s *Store) reused(tx *gorm.DB, c codeRow) (refused, err error) {
 	return refuse(auth.ErrInvalidGrant, "The code was already used, so its grant was revoked. Begin again."), err
 }
 
-// firstTokens marks the code as used, and creates its grant.
+// firstTokens marks the code as used, and creates its grant and the first tokens.
 func (s *Store) firstTokens(tx *gorm.DB, c codeRow, u userRow) (auth.Tokens, error) {
 	var m memberRow
 	if err := tx.Where("space_id = ? AND user_id = ?", c.SpaceID, u.ID).Take(&m).Error; err != nil {

@@ -28,15 +28,16 @@ type Deleted struct {
 	ID space.SpaceID
 	// Ended reports whether SpaceEnded was called: all data of the space is gone.
 	Ended bool
-	// Link is the repository that was connected to the space when it was deleted.
+	// Link is the repository that was connected to the space when it was deleted. It is nil if
+	// there was none, and in the results of DeletedSpaces.
 	Link *auth.RepositoryLink
 }
 
 // DeleteSpace deletes the row of a space and everything that refers to it: members, grants
 // with their keys and tokens, invitations and the connection to GitHub. Later requests treat
 // the space as if it had never existed. Other packages remove their own data of the space.
-// DeletedSpaces lists the space until SpaceEnded is called. The error is a fault.NotFound if
-// owner is not empty and does not own the space, and a fault.Conflict for a user's only space.
+// SpaceEnded records that they have. The error is a fault.NotFound if there is no such space, or
+// if owner is not empty and does not own it, and a fault.Conflict for a user's only space.
 func (s *Store) DeleteSpace(ctx context.Context, by Actor, id space.SpaceID, owner space.UserID) (Deleted, error) {
 	var out Deleted
 	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
@@ -94,8 +95,8 @@ func (s *Store) lockMembers(tx *gorm.DB, id space.SpaceID) error {
 	return wrap("lock members", err)
 }
 
-// lockSpace calls takeSpace for a deletion. From now on, nobody can add a row that refers
-// to the space.
+// lockSpace calls takeSpace for a deletion. Until the transaction ends, no other one can add a
+// row that refers to the space.
 func (s *Store) lockSpace(tx *gorm.DB, id space.SpaceID) (spaceRow, error) {
 	if s.db.Kind() == database.Postgres {
 		tx = tx.Clauses(forUpdate)

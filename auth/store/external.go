@@ -33,7 +33,9 @@ LEFT JOIN auth_grants g ON g.user_id = u.id AND g.space_id = s.id AND g.kind = '
 WHERE i.issuer = ? AND i.subject = ?
 ORDER BY CASE WHEN m.role = 'owner' THEN 0 ELSE 1 END, m.added, s.created, s.name, s.id`
 
-// External returns the principal of a request with another issuer's token, with one query.
+// External returns the principal of a request with another issuer's token, with one query. The
+// caller sets the principal's Expires.
+//
 // Each client of the issuer has one grant per user and space. The client's first request
 // creates the grant, so that the person sees the client and can revoke it here. The error
 // is a fault.NotFound if the subject is not a user yet, a fault.Forbidden if they have no

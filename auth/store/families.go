@@ -24,7 +24,7 @@ import (
 //
 // The tokens of a generation are HMAC-SHA256 of their kind, the grant, the generation and, for
 // an access token, the scopes. The key of the HMAC is derived from the server's key and a salt.
-// So the server can return the same pair again to a client that asks twice, although the
+// So the server can return the same tokens again to a client that asks twice, although the
 // database has only hashes. A crash between the commit and the answer loses nothing. Each
 // generation uses the newest salt. There is a new salt every 30 days.
 
@@ -186,8 +186,8 @@ func idBytes(grant string) ([]byte, error) {
 	return nil, fmt.Errorf("grant id %q", grant)
 }
 
-// issue returns the tokens of the family's generation. It stores the access token. If the
-// token has expired, it becomes valid again.
+// issue returns the tokens of the family's generation. It stores the access token. If the store
+// already has this access token and it has expired, the token becomes valid again.
 func (s *Store) issue(tx *gorm.DB, k tokenKey, f familyRow, g grantRow, scopes []space.Scope, role space.Role, now time.Time) (auth.Tokens, error) {
 	list := auth.ScopeList(scopes)
 	access := k.access(f.GrantID, f.Generation, list)

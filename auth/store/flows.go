@@ -28,8 +28,8 @@ type flowRow struct {
 func (flowRow) TableName() string { return "auth_flows" }
 
 // PutFlow stores data of a sign-in in progress, such as a nonce. One TakeFlow of the same
-// kind returns it. Anybody can start a sign-in, so their count is limited: a new one
-// replaces the one that expires first. The error is a fault.TooLarge over 64 KiB.
+// kind returns the data. Anybody can start a sign-in, so the number of flows is limited: a new
+// flow replaces the one that expires first. The error is a fault.TooLarge over 64 KiB.
 func (s *Store) PutFlow(ctx context.Context, kind string, data []byte, lifetime time.Duration) (auth.Secret, error) {
 	if len(data) > maxFlowBytes {
 		return auth.Secret{}, fault.New(fault.TooLarge, "The sign-in has %d bytes to remember, and %d are allowed.", len(data), maxFlowBytes)

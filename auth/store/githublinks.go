@@ -44,8 +44,8 @@ func (r githubLinkRow) link() auth.RepositoryLink {
 // replaces the space's former repository. The error is a fault.NotFound if there is no such
 // space or user. It is a fault.Forbidden if the user does not own the space: otherwise the space
 // could be pushed to a repository that its owner cannot read. It is a fault.Conflict if another
-// space has the repository; only the owner of that space sees its name. A connection that no
-// longer works is replaced.
+// space has the repository; only the owner of that space sees its name. If the other space's
+// connection no longer works, LinkRepository ends it instead.
 func (s *Store) LinkRepository(ctx context.Context, by space.UserID, via string, l auth.RepositoryLink) error {
 	now := database.Millis(s.now())
 	row := githubLinkRow{
@@ -109,7 +109,8 @@ func (s *Store) freeRepository(tx *gorm.DB, by Actor, row githubLinkRow) error {
 	return errTaken(sp.Name)
 }
 
-// errTaken returns an error that names the space. Only the space's owner may see the name.
+// errTaken returns the error for a repository that another space has. name is that space's name.
+// Only the space's owner may see it, so name is empty for others.
 func errTaken(name string) error {
 	if name == "" {
 		return fault.New(fault.Conflict, "Another space of this server already uses this repository. Choose another repository, or have that space disconnected from it first.")
@@ -130,7 +131,7 @@ func (s *Store) RepositoryLink(ctx context.Context, id space.SpaceID) (auth.Repo
 	return rows[0].link(), true, nil
 }
 
-// RepositoryLinks returns all connected repositories by space.
+// RepositoryLinks returns all connected repositories, sorted by the ids of their spaces.
 func (s *Store) RepositoryLinks(ctx context.Context) ([]auth.RepositoryLink, error) {
 	var rows []githubLinkRow
 	if err := s.db.Read(ctx).Order("space_id").Find(&rows).Error; err != nil {
@@ -171,9 +172,9 @@ func (s *Store) unlink(tx *gorm.DB, by Actor, where string, arg any) error {
 	return nil
 }
 
-// UpdateLink stores GitHub's report about a connection, unless the connection was replaced
-// or has a newer report. changed reports whether it stored the report. The space, the
-// repository, the person and the time of connection stay unchanged.
+// UpdateLink stores GitHub's report about a connection, unless the connection was replaced or
+// its state changed after the caller read it. changed reports whether UpdateLink stored the
+// report. The space, the repository, the person and the time of connection stay unchanged.
 func (s *Store) UpdateLink(ctx context.Context, was, is auth.RepositoryLink) (changed bool, err error) {
 	err = s.db.Transact(ctx, func(tx *gorm.DB) error {
 		since := database.Millis(was.Since)

@@ -68,7 +68,8 @@ func (s *Store) EverUsed(ctx context.Context, user space.UserID) (bool, error) {
 const lastKeysRead = 200
 
 // LastKeys returns the used keys of a user whose names begin with prefix. For each name and
-// space, it returns the last used key. It also returns ended keys that were not swept yet.
+// space, it returns only the key that was used last. It also returns ended keys that were not
+// swept yet.
 func (s *Store) LastKeys(ctx context.Context, user space.UserID, prefix string) ([]GrantInfo, error) {
 	var rows []struct {
 		Row       grantRow `gorm:"embedded"`
@@ -100,8 +101,8 @@ func (s *Store) LastKeys(ctx context.Context, user space.UserID, prefix string) 
 	return out, nil
 }
 
-// RevokeGrant ends a grant of any kind at once. A second call changes nothing. The error is
-// a fault.NotFound if user is not empty and the grant is not theirs.
+// RevokeGrant ends a grant of any kind at once. A second call changes nothing. The error is a
+// fault.NotFound if there is no such grant, or if user is not empty and the grant is not theirs.
 func (s *Store) RevokeGrant(ctx context.Context, by Actor, id space.GrantID, user space.UserID) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		q := tx.Where("id = ?", lookup(id))

@@ -129,7 +129,7 @@ func linkIdentity(tx *gorm.DB, row identityRow) (bool, error) {
 	return true, nil
 }
 
-// Identities returns the identities of a user, by issuer.
+// Identities returns the identities of a user, sorted by issuer.
 func (s *Store) Identities(ctx context.Context, user space.UserID) ([]Identity, error) {
 	var rows []identityRow
 	if err := s.db.Read(ctx).Where("user_id = ?", string(user)).Order("issuer, created, subject").Find(&rows).Error; err != nil {

@@ -307,8 +307,8 @@ func (s *Store) Invitations(ctx context.Context, by space.UserID) ([]Invitation,
 	return out, nil
 }
 
-// RevokeInvitation revokes an open invitation. The error is a fault.NotFound if owner is
-// not empty and the invitation is not theirs.
+// RevokeInvitation revokes an open invitation. The error is a fault.NotFound if there is no such
+// open invitation, or if owner is not empty and the invitation is not theirs.
 func (s *Store) RevokeInvitation(ctx context.Context, by Actor, id string, owner space.UserID) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		q := tx.Where("id = ? AND used = 0", lookup(id))

@@ -109,8 +109,8 @@ func (s *Store) ListKeys(ctx context.Context, user space.UserID) ([]Key, error) 
 	return out, nil
 }
 
-// RevokeKey ends a key at once. A second call changes nothing. The error is a
-// fault.NotFound if user is not empty and the key is not theirs.
+// RevokeKey ends a key at once. A second call changes nothing. The error is a fault.NotFound if
+// there is no such key, or if user is not empty and the key is not theirs.
 func (s *Store) RevokeKey(ctx context.Context, by Actor, id space.GrantID, user space.UserID) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		var g grantRow

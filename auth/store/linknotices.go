@@ -12,8 +12,8 @@ import (
 	"satchel/internal/space"
 )
 
-// States of a notice. In the column seen, linkOwn marks a link that the person created
-// themself. Other values in that column have no meaning.
+// States of a notice. In the column seen, linkOwn marks a link that the server's only user
+// probably created themself; see LinkNotice.Own. Other values in that column have no meaning.
 const (
 	linkMade = 1
 	linkUsed = 2
@@ -127,13 +127,13 @@ func (s *Store) readNotices(ctx context.Context, where string, args ...any) ([]L
 	return out, nil
 }
 
-// LinkNotices returns at most limit notices of a user. Used links come first, so that newer
-// ones cannot hide them, and then the newest.
+// LinkNotices returns at most limit notices of a user. Used links come before unused ones, so
+// that newer unused links cannot hide them. Each group begins with the newest link.
 func (s *Store) LinkNotices(ctx context.Context, user space.UserID, limit int) ([]LinkNotice, error) {
 	return s.readNotices(ctx, "n.user_id = ? ORDER BY n.state DESC, n.created DESC, n.id LIMIT ?", lookup(user), limit)
 }
 
-// noticeTime is how long the first page shows a notice after its link was created or used.
+// noticeTime is how long the page Home shows a notice after its link was created or used.
 // Nobody can dismiss a notice, because a person who signed in with the link could do so too.
 const noticeTime = 30 * day
 

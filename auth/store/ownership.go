@@ -26,7 +26,7 @@ func membership(sp Space, owner string, removed int64, role string) Membership {
 // gil)" if the owner was removed.
 func (m Membership) OwnerLabel() string { return OwnerLabel(m.OwnerName, m.OwnerWas) }
 
-// OwnerLabel returns the text of Membership.OwnerLabel for these names.
+// OwnerLabel does the same as Membership.OwnerLabel for a Membership's OwnerName and OwnerWas.
 func OwnerLabel(owner, was string) string {
 	if owner == "" && was != "" {
 		return "nobody (was " + was + ")"
@@ -43,9 +43,9 @@ func (m Membership) path() string {
 	return m.OwnerName + "/" + m.Name
 }
 
-// FindSpace returns the space that a user means by a reference. A reference is an id, NAME,
-// or OWNER/NAME if several spaces have the name. An empty reference means the user's only
-// space, or else the first that they own. FindSpace does not find the spaces of a removed
+// FindSpace returns the space that a user means by a reference. A reference is an id, NAME or
+// OWNER/NAME. NAME is ambiguous if several spaces have it. An empty reference means the user's
+// only space, or else the first that they own. FindSpace does not find the spaces of a removed
 // owner by the owner's name, or spaces of which the user is not a member. The error is a
 // fault.NotFound that names the user's spaces, or a fault.Invalid for an ambiguous reference.
 func (s *Store) FindSpace(ctx context.Context, user space.UserID, ref string) (Membership, error) {
@@ -130,7 +130,7 @@ func (s *Store) GiveSpace(ctx context.Context, by Actor, id space.SpaceID, to sp
 	return s.give(ctx, by, id, to, func(*gorm.DB, spaceRow) error { return nil })
 }
 
-// GiveOwnSpace transfers a space as GiveSpace does, for its owner and to a member. The
+// GiveOwnSpace lets the owner of a space make another member its owner; see GiveSpace. The
 // error is also a fault.NotFound if owner does not own the space or the new owner is not a
 // member, and a fault.Conflict for the owner's only space.
 func (s *Store) GiveOwnSpace(ctx context.Context, by Actor, owner space.UserID, id space.SpaceID, to space.UserID) error {
@@ -152,7 +152,7 @@ func (s *Store) GiveOwnSpace(ctx context.Context, by Actor, owner space.UserID, 
 // give transfers a space as GiveSpace does. It calls may first, which can refuse the transfer.
 func (s *Store) give(ctx context.Context, by Actor, id space.SpaceID, to space.UserID, may func(*gorm.DB, spaceRow) error) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
-		// Two transfers, or a transfer and a removal, must lock the same row.
+		// Two transfers, or a transfer and a removal, must take the same lock.
 		if err := s.lockUsers(tx); err != nil {
 			return err
 		}
@@ -190,7 +190,7 @@ func (s *Store) give(ctx context.Context, by Actor, id space.SpaceID, to space.U
 		if err == nil {
 			err = tx.Clauses(clause.OnConflict{
 				Columns:   []clause.Column{{Name: "space_id"}, {Name: "user_id"}},
-				DoUpdates: clause.AssignmentColumns([]string{"role", "added"}), // after their own spaces in SpacesOf
+				DoUpdates: clause.AssignmentColumns([]string{"role", "added"}), // added puts the space after their own in SpacesOf
 			}).Create(&memberRow{SpaceID: sp.ID, UserID: u.ID, Role: string(space.Owner), Added: database.Millis(s.now())}).Error
 		}
 		if err == nil {

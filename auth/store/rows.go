@@ -139,7 +139,7 @@ type Space struct {
 	Owner   space.UserID
 	Created time.Time
 	// Source names the synced source to which the space belongs. Such a space has no members, and
-	// only the sync writes to it. It is empty for the spaces of people.
+	// only the sync writes to it. For the spaces of people, Source is empty.
 	Source string
 }
 

@@ -28,7 +28,7 @@ type Session struct {
 	// "invitation".
 	Method         string
 	Agent, Address string // of the browser at sign-in; may be empty
-	// Seen is the last visit before this one.
+	// Seen is the last visit. In the result of CheckSession, it is the visit before this one.
 	Created, Seen time.Time
 	Expires       time.Time // the latest possible end
 }

@@ -19,7 +19,7 @@ func (s *Store) Setting(ctx context.Context, name string) (string, error) {
 	return values[0], nil
 }
 
-// SetSetting chooses a setting. An empty value leaves it to the configuration again.
+// SetSetting stores the value of a setting. With an empty value, the configuration decides again.
 func (s *Store) SetSetting(ctx context.Context, by Actor, name, value string) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		if err := tx.Exec("DELETE FROM auth_settings WHERE name = ?", name).Error; err != nil {

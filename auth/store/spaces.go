@@ -81,7 +81,7 @@ func (s *Store) SourceSpaces(ctx context.Context, owner space.UserID) ([]space.S
 	return ids, wrap("list the spaces of sources", err)
 }
 
-// Spaces returns the spaces of people, by name.
+// Spaces returns the spaces of people, sorted by name.
 func (s *Store) Spaces(ctx context.Context) ([]Space, error) {
 	var rows []spaceRow
 	if err := s.db.Read(ctx).Where("source = ''").Order("name, id").Find(&rows).Error; err != nil {
@@ -103,8 +103,8 @@ func (s *Store) Space(ctx context.Context, id space.SpaceID) (Space, error) {
 	return r.space(), nil
 }
 
-// SpacesOf returns the spaces of which a user is a member. Their own come first, then the
-// others by name.
+// SpacesOf returns the spaces of which a user is a member. Their own come first, then those of
+// others. Both groups are in the order in which the user became a member.
 func (s *Store) SpacesOf(ctx context.Context, user space.UserID) ([]Membership, error) {
 	var rows []struct {
 		Row             spaceRow `gorm:"embedded"`

@@ -43,7 +43,8 @@ const (
 
 // Options configures a Store. A zero field means the default.
 type Options struct {
-	// Logger receives failures to write times of last use and to sweep. Nil discards them.
+	// Logger receives warnings, such as failures to write times of last use or to sweep. Nil
+	// discards them.
 	Logger *slog.Logger
 	// Flush is the time between writes of the times of last use. Sweep is the time between
 	// deletions of expired rows.

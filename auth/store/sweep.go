@@ -14,7 +14,7 @@ const (
 	// sweepBatch is the maximum number of rows that one transaction deletes, so that other
 	// writers never wait long.
 	sweepBatch = 500
-	// remembered is how long revoked rows are kept, for lists and error messages.
+	// remembered is how long revoked or expired rows are kept, for lists and error messages.
 	remembered = 90 * day
 	// codesRemembered is how long an expired code is kept, to detect its reuse.
 	codesRemembered = day

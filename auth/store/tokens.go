@@ -22,8 +22,8 @@ func errUnknownRefresh() error {
 //
 // Real clients use one token in parallel, and again after a lost answer. So within
 // Options.RefreshReuse of the first use, Refresh returns the same new token again. If that
-// token was used meanwhile, Refresh returns the family's newest pair, so that every process
-// of the client can continue. After that time, Refresh treats the token as stolen, and
+// token was used meanwhile, Refresh returns the family's newest tokens, so that every process
+// of the client can continue. After RefreshReuse, Refresh treats the token as stolen, and
 // revokes the grant. If the client or the resource is wrong, or the scopes exceed the
 // grant, Refresh fails and changes nothing.
 //
@@ -170,7 +170,7 @@ func (s *Store) replayed(tx *gorm.DB, g grantRow, p presented, f familyRow) (ref
 	return refuse(auth.ErrInvalidGrant, "The refresh token was used already; the grant is revoked. Begin again."), err
 }
 
-// repeat returns the newest pair of a family again.
+// repeat returns the newest tokens of a family again.
 func (s *Store) repeat(tx *gorm.DB, g grantRow, f familyRow, scopes []space.Scope, role space.Role) (auth.Tokens, error) {
 	k, ok, err := s.keyByID(tx, f.KeyID)
 	if err != nil {
@@ -185,7 +185,7 @@ func (s *Store) repeat(tx *gorm.DB, g grantRow, f familyRow, scopes []space.Scop
 			return s.issue(tx, k, f, g, scopes, role, s.now())
 		}
 	}
-	// The server's key has changed, so the pair cannot be derived again.
+	// The server's key has changed, so the newest tokens cannot be derived again.
 	return s.rotate(tx, g, f, f.Generation+1, scopes, role)
 }
 

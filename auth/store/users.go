@@ -203,7 +203,7 @@ func undoInvitation(tx *gorm.DB, user string) error {
 // fault.Conflict for the only admin.
 func (s *Store) RemoveUser(ctx context.Context, by Actor, id space.UserID) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
-		// If two admins remove each other, both transactions must lock the same row.
+		// If two admins remove each other, both transactions must take the same lock.
 		if err := s.lockUsers(tx); err != nil {
 			return err
 		}
@@ -257,7 +257,7 @@ func lockUser[ID ~string](tx *gorm.DB, kind database.Kind, id ID) (userRow, erro
 	return u, nil
 }
 
-// ListUsers returns all users by name, without removed ones.
+// ListUsers returns all users, without removed ones, sorted by name.
 func (s *Store) ListUsers(ctx context.Context) ([]User, error) {
 	var rows []userRow
 	if err := s.db.Read(ctx).Where("removed = 0").Order("name").Find(&rows).Error; err != nil {

@@ -52,7 +52,7 @@ func benchBashCold(ctx context.Context, b *bench) error {
 	return benchColdOf(ctx, b, "bash_cold_p50", 1000, 40)
 }
 
-// benchBashColdUnspared measures the same if a sandbox must boot first.
+// benchBashColdUnspared measures the same as benchBashCold, but a sandbox must boot first.
 func benchBashColdUnspared(ctx context.Context, b *bench) error {
 	return benchColdOf(ctx, b, "bash_cold_unspared_p50", 1000, 40, noSpare)
 }
@@ -93,7 +93,7 @@ func benchColdOf(ctx context.Context, b *bench, figure string, files, runs int, 
 			return err
 		}
 		if i == 0 {
-			ours, theirs = nil, nil // the checkout is made only once
+			ours, theirs = nil, nil // only the first run also makes the checkout
 		}
 		if err := s.waitAsleep(ctx); err != nil {
 			return err
@@ -108,7 +108,7 @@ func benchColdOf(ctx context.Context, b *bench, figure string, files, runs int, 
 	return nil
 }
 
-// sleepsSoon is the environment of a server whose sandboxes stop at once.
+// sleepsSoon is the environment of a server whose sandboxes stop soon after a command.
 const sleepsSoon = "SATCHEL_SANDBOX_IDLE_STOP=200ms"
 
 // noSpare is the environment of a server that keeps no booted sandbox.
@@ -157,7 +157,7 @@ func benchGrep(ctx context.Context, b *bench) error {
 	var ours, host times
 	for i := range b.runs(60) + 2 {
 		if i == 2 {
-			ours, host = nil, nil // warm by now
+			ours, host = nil, nil // the first two runs only warm the caches
 		}
 		if err := ours.add(func() error { return c.bash(ctx, command) }); err != nil {
 			return err

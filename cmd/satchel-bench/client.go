@@ -36,7 +36,7 @@ func connect(ctx context.Context, url, token string) (*client, error) {
 	return &client{c}, nil
 }
 
-// call calls a tool and returns its text. If the tool reports an error, call returns it too.
+// call calls a tool and returns its text. If the tool reports an error, call returns an error too.
 func (c *client) call(ctx context.Context, tool string, args map[string]any) (string, error) {
 	var r mcpgo.CallToolRequest
 	r.Params.Name = tool

@@ -25,7 +25,7 @@ func commitAll(ctx context.Context, dir string, fresh bool) error {
 	return nil
 }
 
-// benchCommit commits one changed file of 10,000, durably.
+// benchCommit measures durable commits of one changed file in a space of 10,000 files.
 func benchCommit(ctx context.Context, b *bench) error {
 	files := b.size(10_000)
 	dir, err := b.corpusRepository(ctx, "commit-corpus", files, 2000)

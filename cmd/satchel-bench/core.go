@@ -15,7 +15,7 @@ type step struct {
 	run  func(context.Context, *bench) error
 }
 
-// steps measures one at a time, each in a scratch directory of its own.
+// steps runs all steps one at a time, each in a scratch directory of its own.
 func (b *bench) steps(ctx context.Context, all ...step) error {
 	for _, s := range all {
 		b.log("measuring %s", s.name)

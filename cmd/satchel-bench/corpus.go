@@ -27,7 +27,7 @@ func newWords(seed uint64) *words {
 
 func (w *words) word() string { return spell(w.zipf.Uint64()) }
 
-// spell makes a pronounceable word of a number.
+// spell returns a pronounceable word for a number.
 func spell(n uint64) string {
 	const consonants, vowels = "bcdfghklmnprstvz", "aeiou"
 	var b strings.Builder
@@ -46,7 +46,7 @@ func (w *words) sentence(n int) string {
 	return strings.ToUpper(s[0][:1]) + strings.Join(s, " ")[1:] + "."
 }
 
-// page is a Markdown page of about size bytes.
+// page returns the text of page i, a Markdown page of about size bytes.
 func (w *words) page(i, size int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "---\ntitle: %s %d\ndescription: %s\n---\n\n", w.word(), i, w.sentence(8))
@@ -76,7 +76,7 @@ func makeCorpus(dir string, n, size int) error {
 	return nil
 }
 
-// corpusChanges is the same corpus as the first commit of a space.
+// corpusChanges returns the corpus of makeCorpus as the first commit of a space.
 func corpusChanges(n, size int) space.ChangeSet {
 	w := newWords(1)
 	var cs space.ChangeSet

@@ -17,7 +17,7 @@ import (
 	"sync/atomic"
 )
 
-// gitServer serves bare repositories by git's own http-backend, on loopback.
+// gitServer serves bare repositories with git's own http-backend, on loopback.
 type gitServer struct {
 	root string
 	addr string

@@ -58,8 +58,8 @@ func (s *remoteSpace) clone(ctx context.Context) error {
 }
 
 // benchClone clones a remote with 10,000 files into a space, and compares this with git clone
-// from the same server. A clone has received the objects, checked them as fsck does, and made
-// them and the head durable.
+// from the same server. The time of a clone includes receiving the objects, checking them as fsck
+// does, and making the objects and the head durable.
 func benchClone(ctx context.Context, b *bench) error {
 	files := b.size(10_000)
 	work, err := b.corpusRepository(ctx, "clone-work", files, 2000)
@@ -104,7 +104,7 @@ func benchClone(ctx context.Context, b *bench) error {
 			return err
 		}
 		if i == 0 {
-			ours, theirs = nil, nil // warm by now
+			ours, theirs = nil, nil // the first run only warms the caches
 		}
 	}
 	b.versus("clone_10k", ours.median(), "ms", "git clone", theirs.median())

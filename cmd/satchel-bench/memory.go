@@ -18,8 +18,8 @@ import (
 // checked whether sandboxes can start.
 const rest = 3 * time.Second
 
-// idleMemory measures the memory of a server that has served nothing yet, with the child that
-// owns its sandboxes, and of a sandbox that has run one command.
+// idleMemory measures the memory of a server that has served nothing yet, including the child that
+// owns its sandboxes. It also measures the memory of a sandbox that has run one command.
 func idleMemory(ctx context.Context, b *bench) error {
 	s, err := b.serve(ctx, "idle", noSpare)
 	if err != nil {

@@ -161,7 +161,7 @@ func (c *countedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// measure prints the figures of a page. The first request is not counted.
+// measure prints the figures of a page. The first request is not timed.
 func (w *browser) measure(ctx context.Context, b *bench, name, path string) error {
 	size, page, err := w.get(ctx, path)
 	if err != nil {

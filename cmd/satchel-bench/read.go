@@ -48,7 +48,7 @@ func benchRead(ctx context.Context, b *bench) error {
 	var ours, theirs times
 	for i := range b.runs(2000) + 20 {
 		if i == 20 {
-			ours, theirs = nil, nil // warm by now
+			ours, theirs = nil, nil // the first 20 runs only warm the caches
 		}
 		if err := ours.add(func() error {
 			_, err := c.call(ctx, "read", map[string]any{"paths": []string{"knowledge/page.md"}})

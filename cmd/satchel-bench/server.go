@@ -113,7 +113,7 @@ func (s *server) waitReady(ctx context.Context) error {
 	}
 }
 
-// stop ends the server and waits for it. It can be called again.
+// stop ends the server and waits for its end. It may be called more than once.
 func (s *server) stop() {
 	_ = s.cmd.Process.Signal(syscall.SIGTERM)
 	<-s.done
@@ -167,7 +167,7 @@ func (s *server) users(ctx context.Context, n int) (_ []*client, err error) {
 	return all, nil
 }
 
-// importDir fills a person's space.
+// importDir imports a directory into a person's space.
 func (s *server) importDir(ctx context.Context, user, dir string) error {
 	var r struct{ Files int }
 	return s.admin(ctx, &r, "space", "import", dir, "--user", user)

@@ -10,7 +10,7 @@ import (
 // times are the durations of one measurement.
 type times []time.Duration
 
-// add measures f.
+// add calls f, and adds the time that the call took.
 func (t *times) add(f func() error) error {
 	began := time.Now()
 	err := f()

@@ -43,8 +43,8 @@ func (b *bench) syncRepository(ctx context.Context) (*gitServer, error) {
 	return b.serveWork(ctx, work)
 }
 
-// serveWork serves a directory as the repository docs. The server supports partial clones,
-// like the large hosts.
+// serveWork serves a directory as the repository docs. The server supports partial clones, as
+// the large git hosts do.
 func (b *bench) serveWork(ctx context.Context, work string) (*gitServer, error) {
 	if err := commitAll(ctx, work, true); err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (s *server) sync(ctx context.Context, want space.SyncState, args ...string)
 	return a.Run.Ended.Sub(a.Run.Started), nil
 }
 
-// cloneAndCopy is the alternative to a sync.
+// cloneAndCopy clones a repository and copies its files, as the alternative to a sync.
 func (b *bench) cloneAndCopy(ctx context.Context, url, under string, n int) error {
 	dir, to := filepath.Join(b.dir, fmt.Sprint("clone", n)), filepath.Join(b.dir, fmt.Sprint("copy", n))
 	if err := runGit(ctx, b.dir, "clone", "-q", url, dir); err != nil {

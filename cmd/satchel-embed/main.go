@@ -1,7 +1,7 @@
 // Command satchel-embed runs an embedding model on this machine and serves it
 // through OpenAI's API (POST /v1/embeddings). It listens on a Unix socket or on a
-// TCP address. If search.embeddings.model names a directory, satchel starts it with
-// a socket.
+// TCP address. If search.embeddings.model names a directory, satchel starts this
+// program with a socket.
 //
 // The directory holds an .onnx file, tokenizer.json and config.json, the layout in
 // which sentence-transformers models are published. The model runs in pure Go (hugot

@@ -1,6 +1,6 @@
 // Command gosdk is an MCP client for the end-to-end tests, built with the Go SDK.
 // It connects to a server that requires OAuth, and calls a tool until the access
-// token has been refreshed. It prints one JSON object a line: first the URL that
+// token has been refreshed. It prints one JSON object per line: first the URL that
 // the person must open, then the results.
 //
 //	gosdk -url http://localhost:8080/mcp -as document|registered|preset [-client ID]

@@ -239,7 +239,7 @@ func readMessage(msg []byte) string {
 }
 
 // PersonIn returns the start and the end of the name and address in an author or
-// committer line of a commit's header. Both are 0 if the line has no person.
+// committer line of a commit's header. The end is 0 if the line has no person.
 func PersonIn(line []byte) (from, to int) {
 	for _, word := range []string{"author ", "committer "} {
 		if bytes.HasPrefix(line, []byte(word)) {
@@ -304,11 +304,11 @@ func (c Raw) Own(id packfile.Hash) space.Commit {
 	return out
 }
 
-// Get reads a commit. It cuts a message that is much longer than MaxRead.
+// Get reads a commit. It cuts a message that is longer than MaxRead.
 func Get(db *packfile.DB, h packfile.Hash) (Raw, error) {
 	o, size, err := db.ReadStart(h, MaxStart)
 	if err == nil && int64(len(o.Data)) < size && !bytes.Contains(o.Data, []byte("\n\n")) {
-		o, err = db.Read(h) // the header is longer than that
+		o, err = db.Read(h) // the header is longer than MaxStart
 	}
 	if err != nil {
 		return Raw{}, err
@@ -319,7 +319,7 @@ func Get(db *packfile.DB, h packfile.Hash) (Raw, error) {
 	return Parse(o.Data)
 }
 
-// MaxStart is the number of bytes that Get reads of a commit. The rest is message.
+// MaxStart is the number of bytes that Get reads of a commit, if its header fits into them.
 const MaxStart = 4 * MaxRead
 
 // Reaches reports whether old is h or an ancestor of it. It returns false if a commit

@@ -7,8 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// The longest line that Cmd.Progress gets, in bytes, and the longest that is collected at
-// all.
+// maxProgressLine limits a line for Cmd.Progress, in bytes. maxLine limits every line.
 const (
 	maxProgressLine = 200
 	maxLine         = 8 << 10

@@ -2,8 +2,8 @@
 //
 // Each run starts with an empty environment: no system, global or user configuration, no
 // prompts, no hooks, no helpers, and only the protocols that the run names. Objects that
-// git's fsck refuses are rejected. A run and its children end with its context. Its output
-// and its memory are bounded.
+// git's fsck refuses are rejected. A run and its children end with its context. The output
+// that Run returns is bounded. On Linux, the memory of a run is bounded too.
 package gitcmd
 
 import (
@@ -23,11 +23,11 @@ import (
 type Runner struct {
 	// Program is the name or the path of git 2.39 or later.
 	Program string
-	// Timeout ends a run that takes longer; zero sets no limit of its own.
+	// Timeout ends a run that takes longer. Zero means that only the context limits a run.
 	Timeout time.Duration
 	// Memory bounds the memory, in bytes, of each process of a run, children included. Zero
-	// means DefaultMemory; less than zero means no limit. Only Linux supports it. A run
-	// that needs more fails; see OutOfMemory.
+	// means DefaultMemory; less than zero means no limit. Only Linux supports this limit. A
+	// run that needs more memory fails; see OutOfMemory.
 	Memory int64
 }
 
@@ -107,8 +107,8 @@ var safeConfig = []string{
 }
 
 // Run returns the program's standard output. The error is an *Error if the program failed,
-// the context's cause if that ended it, and a fault.Unavailable if the program does not
-// exist.
+// the context's cause if the context ended the run, and a fault.Unavailable if the program
+// does not exist.
 func (r Runner) Run(ctx context.Context, c Cmd) ([]byte, error) {
 	if r.Timeout > 0 {
 		var cancel context.CancelFunc

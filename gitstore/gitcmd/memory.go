@@ -8,7 +8,7 @@ import (
 // DefaultMemory is the default of Runner.Memory, in bytes.
 const DefaultMemory = 1 << 30
 
-// memoryConfig makes git use little memory: it streams objects larger than the threshold,
+// memoryConfig makes git use little memory. git streams objects above core.bigFileThreshold,
 // and computes no deltas of them.
 var memoryConfig = []string{
 	"pack.threads=1",

@@ -15,7 +15,7 @@ const orphanWait = 2 * time.Second
 // EndOrphans kills the git processes of this user that work in dir or below it, and returns
 // how many there were. Call it after taking the lock of dir: such processes belong to an
 // earlier owner that was killed. Two of them that wait for each other would stay forever,
-// with a credential in their environment. It finds none without /proc.
+// with a credential in their environment. EndOrphans finds none without /proc.
 func EndOrphans(dir string) int {
 	ended := map[int]bool{}
 	for until := time.Now().Add(orphanWait); ; {
@@ -27,7 +27,7 @@ func EndOrphans(dir string) int {
 		if len(orphans) == 0 || time.Now().After(until) {
 			return len(ended)
 		}
-		time.Sleep(time.Millisecond) // the end of another process's child sends no event
+		time.Sleep(time.Millisecond) // no event reports the end of a process that is not our child
 	}
 }
 

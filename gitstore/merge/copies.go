@@ -10,7 +10,7 @@ import (
 )
 
 // ConflictName returns the n-th name, counted from 1, for a copy of a file whose path
-// is taken by commit head. component is the path, or its ancestor, that is in the way;
+// the commit head has taken. component is the path, or its ancestor, that is in the way.
 // rest is the part of the path below component, with its slash. A name that is too long
 // for the directory of component is at the top of the space. The result is false if no
 // name is valid.
@@ -33,7 +33,7 @@ func ConflictName(component, rest string, head space.CommitID, n int) (space.Pat
 	return "", false
 }
 
-// CopyStem splits a name at the place of the mark in its conflict copies (see
+// CopyStem splits a name at the place where its conflict copies have the mark (see
 // [ConflictName]).
 func CopyStem(name string) (stem, ext string) {
 	ext = path.Ext(name)

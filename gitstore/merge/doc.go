@@ -20,10 +20,10 @@
 //	both changed what a fact says    as if both edited the same lines; but ours keeps the
 //	                                 path if the user said it and theirs was inferred or imported
 //	no commit in common, and ours    theirs replaces it, and the file is reported
-//	is as in the new space
+//	has not changed since the space was created
 //
-// Files under memory/ are merged path by path without renames, because facts are short and
-// alike.
+// If both sides changed files under memory/, these are merged path by path without renames,
+// because facts are short and alike.
 //
 // The merge runs nothing from the trees: git reads neither configuration nor attributes
 // from them.

@@ -22,7 +22,7 @@ func newLayer(r trees.Reader, tree packfile.Hash) *layer {
 }
 
 // standing is the entry of a layer at a path: a file, a directory, or nothing. If an
-// ancestor of the path is a file, blocked is its path and TreeEntry its entry.
+// ancestor of the path is a file, blocked is the ancestor's path and TreeEntry its entry.
 type standing struct {
 	packfile.TreeEntry
 	dir     bool
@@ -129,8 +129,8 @@ func (l *layer) remove(path string) error {
 	return nil
 }
 
-// count updates the file counts of the directories above path, for n files at path, 0
-// or 1.
+// count updates the file counts of the directories above path. n is the new number of
+// files at path, 0 or 1.
 func (l *layer) count(path string, n int) {
 	if l.set[path].Mode != 0 {
 		n--

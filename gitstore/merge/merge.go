@@ -154,8 +154,9 @@ type Options struct {
 	MaxConflicts int
 	// EncodeCommit encodes a commit object, for git to merge.
 	EncodeCommit func(tree packfile.Hash, parents []packfile.Hash) []byte
-	// Untouched returns a function that reports whether an entry of ours is still as in
-	// the new space. Commits calls Untouched at most once, and only if there is no Base.
+	// Untouched returns a function that reports whether nobody has changed an entry of
+	// ours since the space was created. Commits calls Untouched at most once, and only if
+	// there is no Base.
 	Untouched func(ctx context.Context) (func(path string, e packfile.TreeEntry) (bool, error), error)
 }
 
@@ -163,15 +164,15 @@ type Options struct {
 type Result struct {
 	Tree      packfile.Hash
 	Conflicts []space.Conflict // sorted by path
-	// Replaced lists the files of ours that were still as in the new space, and that
-	// theirs replaced.
+	// Replaced lists the files of ours that nobody had changed since the space was
+	// created, and that theirs replaced.
 	Replaced []space.Path
 }
 
 // Commits merges two commits. More than MaxConflicts conflicts are a fault.TooLarge.
 func Commits(ctx context.Context, o Options) (Result, error) {
 	x := &merging{o: o, r: o.Trees}
-	out := &mergeOutput{} // a three-way merge needs a common commit
+	out := &mergeOutput{} // stays empty without a common commit, which a three-way merge needs
 	if !o.Base.ID.IsZero() {
 		rest, ok, err := x.mergeRest(ctx)
 		switch {
@@ -205,7 +206,7 @@ type merging struct {
 	copies   map[string]map[copyOf][]string // by directory; see copiesIn
 	reported []space.Conflict
 	replaced []space.Path
-	// placed has the files that the result must hold, by their paths in it.
+	// placed has the files that the result must hold, by their paths in the result.
 	placed map[string]packfile.TreeEntry
 }
 
@@ -224,7 +225,7 @@ type conflict struct {
 }
 
 // resolve returns a tree in which every conflict is resolved. It checks that the tree
-// has both sides of each.
+// has both sides of every conflict.
 func (x *merging) resolve(ctx context.Context, out *mergeOutput) (packfile.Hash, error) {
 	conflicts, raw, err := x.conflicts(out)
 	if err != nil {
@@ -390,7 +391,7 @@ func (x *merging) original(ctx context.Context, cs []conflict) (bool, error) {
 	return true, nil
 }
 
-// reportRenames reports a file that both sides renamed as one conflict.
+// reportRenames reports a file that the sides renamed differently as one conflict.
 func (x *merging) reportRenames(renames [][3]string) {
 	about := map[space.Conflict]bool{}
 	for _, n := range renames {

@@ -11,16 +11,16 @@ import (
 	"satchel/internal/space"
 )
 
-// plain merges path by path, without renames. It sets the layer to our tree with the
-// changes that only the remote made, and returns the paths that both sides changed.
+// plain merges path by path, without renames. It sets the layer to our tree, merges the
+// remote's changes into it, and returns the conflicts that remain.
 func (x *merging) plain(ctx context.Context) ([]conflict, error) {
 	x.layer = newLayer(x.r, x.o.Ours.Tree)
 	return x.mergePaths(ctx, func(string) bool { return true })
 }
 
 // mergePaths merges the wanted paths, of which the layer has ours. It adds the changes that
-// only the remote made, and returns the paths that both sides changed. If git can merge the
-// lines of a file that both sides edited, the layer gets the result.
+// only the remote made. If git can merge the lines of a file that both sides edited, the layer
+// gets the result. mergePaths returns the conflicts that remain.
 func (x *merging) mergePaths(ctx context.Context, wanted func(path string) bool) ([]conflict, error) {
 	var mine, theirs []trees.Change
 	if err := x.r.Diff(ctx, x.o.Base.Tree, x.o.Ours.Tree, &mine); err != nil {
@@ -68,9 +68,9 @@ func (x *merging) mergePaths(ctx context.Context, wanted func(path string) bool)
 	return left, nil
 }
 
-// replaceSeeds removes from both the files of ours that are still as in the new space,
-// and adds the remote's versions to fresh. It applies only to histories without a common
-// commit.
+// replaceSeeds takes files of ours that nobody has changed since the space was created.
+// It removes them from the list both, and adds the remote's versions to fresh. It applies
+// only to histories without a common commit.
 func (x *merging) replaceSeeds(ctx context.Context, both []conflict, fresh *[]placement) ([]conflict, error) {
 	if !x.o.Base.ID.IsZero() || len(both) == 0 {
 		return both, nil
@@ -142,7 +142,7 @@ func (x *merging) mergeLines(ctx context.Context, both []conflict, done *[]place
 	return left, nil
 }
 
-// mergeOf has git merge only these files.
+// mergeOf has git merge only the files of cs.
 func (x *merging) mergeOf(ctx context.Context, cs []conflict) (*mergeOutput, error) {
 	var sides [3]packfile.Hash
 	for i, side := range []func(conflict) packfile.TreeEntry{

@@ -14,7 +14,8 @@ import (
 
 // settle puts both sides of every conflict into the layer: first the remote's files,
 // moving aside whatever is in their way; then the files that only we have; then our
-// side of the rest, beside the remote's.
+// side of the rest, beside the remote's. For a fact that the user stated on our side,
+// the sides are exchanged.
 func (x *merging) settle(ctx context.Context, cs []conflict) error {
 	slices.SortFunc(cs, func(a, b conflict) int { return packfile.CompareStrings(a.path, b.path) })
 	for i := range cs {
@@ -86,8 +87,8 @@ func (x *merging) claim(ctx context.Context, p string, e packfile.TreeEntry) err
 	}
 	switch {
 	case at.blocked != "" && x.isPlaced(at.blocked):
-		// The file in the way is the remote's too: git gave this one a path to which we
-		// renamed it.
+		// The file in the way is the remote's too. This happens if git reports e at the
+		// path to which we renamed it.
 		return x.beside(ctx, p, at.blocked, strings.TrimPrefix(p, at.blocked), e)
 	case at.blocked != "":
 		if err := x.aside(ctx, at.blocked, at.blocked, "", at.TreeEntry); err != nil {

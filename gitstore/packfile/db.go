@@ -127,7 +127,7 @@ func (db *DB) Add(p *Pack) {
 	}
 }
 
-// AddLocked adds a pack that was written. The caller holds db.Mu.
+// AddLocked adds a pack that is not known yet. The caller holds db.Mu.
 func (db *DB) AddLocked(name string, p *Pack) {
 	db.Packs[name] = p
 	db.bytes += p.size
@@ -181,7 +181,7 @@ func (db *DB) locate(h Hash) (Location, bool) {
 	return Location{}, false
 }
 
-// Has reports whether the object is in a known pack, or pending.
+// Has reports whether the object is in a known pack, is pending, or is one of the lender's.
 func (db *DB) Has(h Hash) bool {
 	if _, ok := db.Pending[h]; ok || db.lends(h) {
 		return true
@@ -285,9 +285,9 @@ func NameOf(o Object) (h Hash) {
 	return h
 }
 
-// ReadStart is like Read, for callers that need only about the first max bytes of an
-// object. The data of a much larger object is cut there, and not verified. size is the
-// full size.
+// ReadStart is like Read, for callers that need only the first max bytes of an object. The
+// data of a larger object may be cut after max bytes, and is then not verified. size is
+// the full size.
 func (db *DB) ReadStart(h Hash, max int64) (o Object, size int64, err error) {
 	if db.lends(h) {
 		return db.Lender.ReadStart(h, max)
@@ -447,7 +447,7 @@ func (db *DB) Blob(h Hash) ([]byte, error) {
 	return o.Data, nil
 }
 
-// Prefixed returns at most max names of objects that begin with the digits.
+// Prefixed returns at most max names of packed objects. The names begin with the digits.
 func (db *DB) Prefixed(digits string, max int) []Hash {
 	lo, err := HashFrom(digits + strings.Repeat("0", 40-len(digits)))
 	if err != nil {

@@ -238,8 +238,8 @@ func (e rawEntry) Inflate(r io.ReaderAt, max int64) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Read decodes the object at off. base looks up the bases of reference deltas. Our packs
-// never refer to other packs.
+// Read decodes the object at off. base looks up the bases of deltas that refer to other
+// packs. Our own packs have no such deltas.
 func (p *Pack) Read(off int64, base func(Hash) (Object, error)) (Object, error) {
 	f, done, err := p.open()
 	if err != nil {

@@ -44,8 +44,8 @@ type packedEntry struct {
 	off  int64
 }
 
-// NewWriter starts a pack in dir. Finish or Abort ends it. Git recognizes the file's name
-// as garbage and removes it if the process dies.
+// NewWriter starts a pack in dir. Finish or Abort ends it. If the process dies, git
+// recognizes the unfinished file by its name, and removes it.
 func NewWriter(d Disk, dir string) (*Writer, error) {
 	f, err := os.CreateTemp(dir, "tmp_pack_*")
 	if err != nil {

@@ -15,9 +15,9 @@
 //     of the decisions of a merge, which stay readable in its message.
 //   - Each space has one sync at a time, the number of all syncs is limited, and failing
 //     remotes never use all of them.
-//   - Tokens are stored encrypted, opened for one transfer, and never part of a Status, a
+//   - Tokens are stored encrypted, decrypted for one transfer, and never part of a Status, a
 //     log record or an error. No data of one space's remote appears in another's Status.
 //
-// One Manager per database runs syncs at a time. The database holds everything that another
-// process needs to continue: the remotes, how the last sync ended, and the notices.
+// Only one Manager per database may run syncs at a time. The database holds everything that
+// another process needs to continue: the remotes, how the last sync ended, and the notices.
 package remotes

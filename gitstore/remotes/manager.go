@@ -205,7 +205,7 @@ func (m *Manager) Sync(ctx context.Context, id space.SpaceID, progress func(stri
 // Reach calls do with a space's remote and the branch that the space follows. The
 // caller must call Pause first. Reach calls do again if the remote refuses a
 // credential and there is another one. The error is a fault.NotFound if the space
-// has no remote, or if no sync has ever reached it.
+// has no remote, or if the remote's branch is not known yet.
 func (m *Manager) Reach(ctx context.Context, id space.SpaceID, do func(e transport.Endpoint, branch string) error) error {
 	m.mu.Lock()
 	e := m.entries[id]
@@ -225,7 +225,7 @@ func (m *Manager) Reach(ctx context.Context, id space.SpaceID, do func(e transpo
 	return err
 }
 
-// wait waits until w's sync has ended, and returns its error.
+// wait waits until w's sync has ended, and returns the remote's status.
 func (m *Manager) wait(ctx context.Context, id space.SpaceID, w *waiter) (space.RemoteStatus, error) {
 	select {
 	case <-w.done:
@@ -240,8 +240,8 @@ func (m *Manager) wait(ctx context.Context, id space.SpaceID, w *waiter) (space.
 	return m.Status(ctx, id)
 }
 
-// Pause ends a running sync of a space, and starts no other until resume is called, which
-// may be done more than once. It is for changes of the space's history.
+// Pause ends a running sync of a space. No other sync starts until resume is called. Only the
+// first call of resume has an effect. Pause is for changes of the space's history.
 func (m *Manager) Pause(ctx context.Context, id space.SpaceID) (resume func(), err error) {
 	m.mu.Lock()
 	m.paused[id]++

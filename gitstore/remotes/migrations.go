@@ -11,8 +11,8 @@ func Migrations() []database.Migration {
 	}}
 }
 
-// The state of a sync is in its own row, which is written much more often than the
-// remote's, so that neither write can overwrite the other.
+// The state of a sync has a table of its own, because it is written much more often than
+// the remote. So neither write can overwrite the other.
 func tables(blob, identity string) string {
 	return `
 CREATE TABLE remotes (

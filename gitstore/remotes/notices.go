@@ -45,9 +45,9 @@ func (m *Manager) fresh(id space.SpaceID) *notices {
 
 // Notices returns what the next answer to a user must say about the space's remote:
 // conflicts that a merge kept, a history that was rewritten, and the like. Each is
-// returned once to each user, even after the remote was changed or removed. It only reads
-// memory. A background write records the notices that were returned, so after a crash a
-// user may get a notice twice, but never misses one.
+// returned once to each user, even after the remote was changed or removed. Notices only reads
+// memory. A background write records the notices that were returned, so after a crash a user
+// may get a notice twice, but misses none that was stored.
 func (m *Manager) Notices(id space.SpaceID, user space.UserID) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

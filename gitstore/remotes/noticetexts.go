@@ -40,7 +40,7 @@ func mergeNotices(r space.Remote, in gitstore.Integration, rewritten bool) []str
 			edits = append(edits, path+" (as this space has it)")
 		case space.IsConflictCopy(c.Kept):
 			copies = append(copies, fmt.Sprintf("%s (copy: %s)", path, kept))
-		default: // see gitstore: the name of a kept version marks it as a copy
+		default: // a differently renamed file, because a copy has a marked name
 			names = append(names, fmt.Sprintf("%s (here: %s)", path, kept))
 		}
 	}
@@ -54,7 +54,8 @@ func mergeNotices(r space.Remote, in gitstore.Integration, rewritten bool) []str
 	list(fmt.Sprintf("Files that every space starts with and that nobody had changed now have the content from %s:", host), replaced)
 	var refused []string
 	for _, x := range in.Commit.Rejected {
-		// Large files and links are in the space: people who change them get an error.
+		// Large files and links need no notice: the space has them, and people who change
+		// them get an error.
 		if rule := space.RuleOf(x.Err); rule != "" && rule != space.RuleSymlink {
 			refused = append(refused, shown(x.Path))
 		}
@@ -98,5 +99,5 @@ func noticeRenamed(r space.Remote, now string) string {
 	return fmt.Sprintf("The branch %s at %s is now called %s, and this space follows it.", shown(r.Branch), hostOf(r.URL), shown(now))
 }
 
-// shown quotes a name that a remote chose for a sentence: on one line, and not too long.
+// shown quotes a name that a remote chose, for use in a sentence: on one line, and not too long.
 func shown(s string) string { return transport.Quote(s, 200) }

@@ -66,24 +66,24 @@ type Options struct {
 	Meta func(space.Remote) space.Meta
 
 	Backoff Backoff
-	// CheckEvery is how often, at most, the remote of a used space is checked.
+	// CheckEvery is the shortest time between two checks that Manager.Used starts.
 	CheckEvery time.Duration
-	// PollEvery is how often the remote is checked while a space was in use within Recent.
-	// Negative: never.
+	// PollEvery is the time between checks of the remote of a space that was used within
+	// Recent. If it is negative, there are no such checks.
 	PollEvery time.Duration
 	Recent    time.Duration
 	// Workers is how many syncs run at once, except long ones. At most half of them (at
 	// least one) are for remotes whose last sync failed.
 	Workers int
-	// LongAfter is the duration from which a sync counts as long. It then gives its place
-	// to another; as many as Workers can do so.
+	// LongAfter is the duration from which a sync counts as long. A long sync gives its
+	// place to another. As many syncs as Workers can do so.
 	LongAfter time.Duration
 	// Rounds is how often one sync fetches again because the remote moved before the push.
 	Rounds int
 	// Notices and NoticeAge limit the count and the age of a space's notices.
 	Notices   int
 	NoticeAge time.Duration
-	// Quiet is how long Trouble does not report temporary problems.
+	// Quiet is how long a temporary problem must last before Trouble reports it.
 	Quiet time.Duration
 
 	Metrics Metrics

@@ -10,7 +10,8 @@ import (
 	"satchel/internal/space"
 )
 
-// Problem is a stable word for why a sync failed: one of transport's problems, or one of these.
+// Problem is a stable word for why a sync failed: one of transport's problems, or one of the
+// constants below.
 type Problem = transport.Problem
 
 // The problems in addition to transport's.
@@ -34,12 +35,12 @@ type trouble struct {
 	detail, remedy string
 	locations      []space.RemoteLocation
 	retryAfter     time.Duration
-	// slow means that only a person can solve it.
+	// slow means that only a person can solve the problem.
 	slow bool
 	err  error // for the log
 }
 
-// ownError is an error of this server with a problem.
+// ownError is an error of this server itself, with the problem that the error means.
 type ownError struct {
 	problem Problem
 	err     error
@@ -48,7 +49,8 @@ type ownError struct {
 func (e *ownError) Error() string { return string(e.problem) + ": " + e.err.Error() }
 func (e *ownError) Unwrap() error { return e.err }
 
-// problemOf returns the problem in err's tree, "" for nil, and Internal if there is none.
+// problemOf returns the problem in err's tree, "" for a nil err, and Internal for an error
+// without a problem.
 func problemOf(err error) Problem {
 	var own *ownError
 	var remote *transport.Error

@@ -47,8 +47,8 @@ type entry struct {
 	// checked is when this process last checked the remote.
 	checked time.Time
 	outcome
-	// tries counts failures for the backoff, and forgive resets it; attempts counts them
-	// for people.
+	// tries counts failures for the backoff. forgive resets it. outcome.attempts counts
+	// failures for people.
 	tries     int
 	nextTry   time.Time
 	waitAsked bool // the remote set nextTry, with Retry-After
@@ -122,13 +122,13 @@ func (w *waiter) leave() error {
 // the others.
 //
 // A long sync leaves its place to another sync, so that slow remotes do not delay the
-// others either. Long syncs have as many places of their own, so there are never more
-// than twice as many syncs in total.
+// others either. Long syncs have as many places of their own, so the total is at most
+// twice Options.Workers.
 type queue struct {
 	sound, troubled []*entry
 	running         int     // syncs in one of the Workers' places
 	long            int     // syncs in one of the places for long ones
-	slow            int     // those of either kind from the troubled lane
+	slow            int     // running and long syncs from the troubled lane
 	overdue         []*turn // long syncs without a place for long ones
 	lastSlow        bool
 }

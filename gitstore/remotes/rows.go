@@ -13,7 +13,7 @@ import (
 	"satchel/internal/space"
 )
 
-// storeTimeout limits a write that must succeed even if its sync is cancelled.
+// storeTimeout limits a write that must happen even if its sync is cancelled.
 const storeTimeout = 10 * time.Second
 
 type remoteRow struct {

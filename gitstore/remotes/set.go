@@ -27,7 +27,8 @@ const (
 
 // Set sets or changes the remote of a space, and syncs it in the background. Another URL or
 // branch is another remote: Set forgets the state of the old one, but keeps the Notices and
-// the content of the space. The error is a fault.Invalid that says what to do instead.
+// the content of the space. For an invalid request, the error is a fault.Invalid that says
+// what to do instead.
 //
 // The caller has checked that the person may do this.
 func (m *Manager) Set(ctx context.Context, req SetRequest) error { return m.set(ctx, req, nil) }
@@ -48,8 +49,8 @@ func (m *Manager) Check(ctx context.Context, req SetRequest) error {
 	return inherit(&r, req, had)
 }
 
-// SetAndSync is like Set, and then waits for the sync. If wait ends first, the sync
-// continues, and the status is the current one. See Sync.
+// SetAndSync is like Set, and then waits for the sync. If the context wait ends first, the
+// sync continues, and the status is the current one. See Sync.
 func (m *Manager) SetAndSync(ctx, wait context.Context, req SetRequest, progress func(string)) (space.RemoteStatus, error) {
 	w := newWaiter(progress)
 	if err := m.set(ctx, req, w); err != nil {
@@ -62,7 +63,7 @@ func (m *Manager) SetAndSync(ctx, wait context.Context, req SetRequest, progress
 	return st, err
 }
 
-// set makes w, which may be nil, wait for the first sync.
+// set does the work of Set. w, which may be nil, waits for the first sync.
 func (m *Manager) set(ctx context.Context, req SetRequest, w *waiter) error {
 	r, err := m.check(req)
 	if err != nil {
@@ -128,7 +129,7 @@ func (m *Manager) set(ctx context.Context, req SetRequest, w *waiter) error {
 		e.outcome, e.synced, e.checked = outcome{}, "", time.Time{}
 		e.rewritten, e.behindSince = false, time.Now()
 	}
-	e.want |= wantPush | wantCheck // when the pause ends
+	e.want |= wantPush | wantCheck // for a sync when the pause ends
 	if w != nil {
 		e.waiters = append(e.waiters, w)
 	}
@@ -161,7 +162,7 @@ func (m *Manager) Remove(ctx context.Context, id space.SpaceID) error {
 func (m *Manager) RemoveSetBefore(ctx context.Context, id space.SpaceID, at time.Time) (removed bool, err error) {
 	old := func(r space.Remote, has bool) bool { return has && !r.Changed.After(at) }
 	if r, has, err := m.Get(ctx, id); err != nil || !old(r, has) {
-		return false, err // its syncs continue
+		return false, err // without a pause, so that the remote's syncs continue
 	}
 	return m.remove(ctx, id, old)
 }
@@ -315,7 +316,7 @@ func errNoCredentials() error {
 	return fault.New(fault.Unavailable, "This server has no GitHub App. Give the repository's https URL and a token instead.")
 }
 
-// ssh returns the operator's SSH settings, if the remote is of that kind.
+// ssh returns the operator's SSH settings if the remote is of the kind SSH, and else nil.
 func (s *syncing) ssh() *transport.SSH {
 	if s.remote.Kind != space.KindSSH {
 		return nil

@@ -75,7 +75,7 @@ func (m *Manager) settle(e *entry, w want, r result, n outcome, cut bool) {
 		case m.closed:
 			e.release(errClosing())
 		default:
-			m.ask(e, e.want) // not while it is paused
+			m.ask(e, e.want) // starts nothing while the space is paused
 		}
 		return
 	}
@@ -88,7 +88,7 @@ func (m *Manager) settle(e *entry, w want, r result, n outcome, cut bool) {
 		e.synced = r.synced
 		e.forgive()
 		if e.published == r.synced {
-			e.want &^= wantPush // it was pushed before its event came
+			e.want &^= wantPush // the head was pushed before its event came
 		} else if e.published != "" {
 			r.again = true
 		}
@@ -141,7 +141,7 @@ func (m *Manager) delay(tries int, t *trouble) time.Duration {
 }
 
 // arm sets the entry's timer: for a retry after a failure, or for a check of the remote of
-// a space in use. Otherwise the entry has no timer. The caller holds m.mu.
+// a space in use. Otherwise it sets no timer. The caller holds m.mu.
 func (m *Manager) arm(e *entry) {
 	if m.closed || e.phase != idle {
 		return

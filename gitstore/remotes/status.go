@@ -63,7 +63,7 @@ func (m *Manager) snapshot(id space.SpaceID) (snapshot, bool) {
 func (m *Manager) status(ctx context.Context, id space.SpaceID, s snapshot, has bool) (space.RemoteStatus, error) {
 	branch := s.remote.Branch
 	if branch == "" {
-		branch = defaultBranch // nothing is known about it yet, so every commit counts
+		branch = defaultBranch // the branch is not known yet, so every commit counts
 	}
 	// The remote's side first: a commit meanwhile may then appear as waiting, but never as
 	// pushed by mistake.
@@ -104,8 +104,8 @@ func (m *Manager) status(ctx context.Context, id space.SpaceID, s snapshot, has 
 }
 
 // Trouble returns what answers in the space must say about its remote: why changes are not
-// pushed and what to do, or nothing if there is no problem. It does not report temporary
-// problems for Options.Quiet. It only reads memory.
+// pushed and what to do, or nothing if there is no problem. It reports a temporary problem
+// only after Options.Quiet. It only reads memory.
 func (m *Manager) Trouble(id space.SpaceID) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

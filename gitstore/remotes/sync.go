@@ -319,7 +319,7 @@ func (s *syncing) push(ctx context.Context) (pushed space.CommitID, err error) {
 }
 
 // gone handles a branch that the remote no longer has: it follows a renamed default branch,
-// and pushes any other again.
+// and lets the sync push any other branch again.
 func (s *syncing) gone(ctx context.Context, refs transport.Refs, tracked space.CommitID) (tip space.CommitID, there bool, err error) {
 	next := refs.Default
 	if _, ok := refs.Heads[next]; ok && next != s.remote.Branch && !s.remote.Chosen {

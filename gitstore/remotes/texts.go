@@ -160,10 +160,10 @@ func wordsOf(p Problem, r space.Remote) words {
 	return words{}
 }
 
-// kept ends the remedy of every problem that only a person can solve.
+// kept ends the remedy of most problems that only a person can solve.
 const kept = "Meanwhile all changes are safe on this server, which tries again every hour. To try at once, press “Sync now” on the page Git remote, or run satchel space sync."
 
-// keptByApp is kept for problems that are solved on the pages.
+// keptByApp replaces kept for problems that are solved on the pages.
 const keptByApp = "Meanwhile all changes are safe on this server, which tries again every hour."
 
 // foreign is the remedy for a valid repository with content that no space can have.
@@ -182,7 +182,7 @@ func explain(r space.Remote, err error) *trouble {
 	if asRemote(err, &remote) {
 		t.locations, t.retryAfter = remote.Paths, remote.RetryAfter
 	} else if c := fault.CodeOf(err); c != fault.Internal && c != fault.NotFound && t.problem != NoToken {
-		w.detail = fault.PublicOf(err) // its text is more precise
+		w.detail = fault.PublicOf(err) // the error's text is more precise
 		if t.problem == transport.Malformed {
 			w.remedy = foreign
 		}

@@ -121,7 +121,7 @@ func (s *Server) Close() {
 }
 
 // Idle waits until no request runs. A client that was cut off notices this before the
-// repository has finished with its data.
+// repository has finished with the client's data.
 func (s *Server) Idle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

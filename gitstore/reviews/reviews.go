@@ -71,7 +71,7 @@ type state struct {
 	rows          map[space.Path]*row
 	dirty         map[space.Path]bool // rows that are not saved
 	waited        waited              // changes of the waitedRows that are not saved
-	cursor, saved space.CommitID      // the commits of rows, and of the saved rows
+	cursor, saved space.CommitID      // the last commit in rows, and in the saved rows
 	walker        *walker             // the walker in the background; nil otherwise
 
 	mu      sync.Mutex // guards the rest; never held for long

@@ -21,7 +21,7 @@ type row struct {
 	Mode int
 	Base string // a commit with the baseline at the path
 
-	CommitID     string // the commit that changed it last
+	CommitID     string // the commit that last changed the path
 	Tool, Client string
 	Changed      int64
 

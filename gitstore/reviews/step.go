@@ -17,7 +17,7 @@ type stepper struct {
 	rows   map[space.Path]*row
 	dirty  map[space.Path]bool // the paths that the commits changed
 	waited *waited
-	turn   *walker // nil if it does not read in the background
+	turn   *walker // nil if the stepper does not run in the background
 	since  int     // commits since the last pause
 }
 
@@ -74,7 +74,7 @@ func (w *stepper) changes(ctx context.Context, c space.Commit, parents []space.C
 type author struct {
 	maker
 	proven bool // Satchel made the commit
-	person bool // a person wrote the files, or merged histories
+	person bool // a person wrote the files, or the commit is a merge
 	moving bool // a person moved files on the pages
 }
 
@@ -143,7 +143,7 @@ func (w *stepper) judge(ctx context.Context, f change, by author, parents int, g
 		known = x.baseline()
 	}
 	switch {
-	case len(f.was) < parents: // a merge took it unchanged from one side
+	case len(f.was) < parents: // a merge took the file unchanged from one side
 		v.waits, err = w.hasWaited(ctx, f.path, f.now)
 	case known == f.now:
 	case !by.person && !by.moving:
@@ -152,8 +152,8 @@ func (w *stepper) judge(ctx context.Context, f change, by author, parents int, g
 	case f.was[0].blob == "" && len(gone[f.now]) > 0:
 		return w.judgeMoved(ctx, f, gone[f.now])
 	case parents > 1 && slices.ContainsFunc(f.was, func(k content) bool { return k.blob == "" }):
-		// A merge wrote it to a path that a side lacks, such as a conflict copy or a
-		// renamed file. It may have lines from any path of that side.
+		// A merge wrote the file to a path that a side lacks, such as a conflict copy or a
+		// renamed file. The file may have lines from any path of that side.
 		v.waits = true
 	case by.moving:
 		v.waits = true
@@ -164,7 +164,7 @@ func (w *stepper) judge(ctx context.Context, f change, by author, parents int, g
 }
 
 // judgeMoved is like judge, for a file that was moved from one of the paths, preferably
-// one with the same base name. It waits if any of them did.
+// one with the same base name. The file waits if the content waited at one of these paths.
 func (w *stepper) judgeMoved(ctx context.Context, f change, from []space.Path) (v verdict, err error) {
 	var named []space.Path
 	for _, p := range from {

@@ -13,7 +13,7 @@ import (
 )
 
 // waitedRow is a version of a file that waited for review and that nobody confirmed. A
-// branch made from it may arrive at any later time.
+// branch with this version may arrive at any later time.
 type waitedRow struct {
 	SpaceID string `gorm:"primaryKey"`
 	Path    string `gorm:"primaryKey"`

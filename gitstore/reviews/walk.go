@@ -200,7 +200,7 @@ func Covers(p space.Path) bool {
 	return false
 }
 
-// parent is the directory that a path is in; "" is the root.
+// parent returns the directory that a path is in; "" is the root.
 func parent(p space.Path) space.Path {
 	return p[:max(0, strings.LastIndexByte(string(p), '/'))]
 }

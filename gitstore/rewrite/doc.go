@@ -1,4 +1,4 @@
-// Package rewrite writes a new history from an old one: a function rewrites its files,
+// Package rewrite writes a new history from an old one: a function rewrites the files,
 // messages and names. Call [New] and [Rewriter.Run], then move the refs to the commits
 // that [Rewriter.Now] returns, or call [Rewriter.Discard].
 //

@@ -17,7 +17,7 @@ import (
 )
 
 // File returns the new content of a file of the history, or content itself if nothing
-// changes. If keep is false, the file is left out as if that commit had not written it.
+// changes. If keep is false, the file is left out as if the commit had not written it.
 // File must not modify content. p may break the rules of space.ParsePath, as paths of
 // imported histories may. The content of a link is its target; a link whose new target
 // breaks the rules is left out. An empty p means that content is the message of a commit
@@ -67,7 +67,8 @@ func New(o Options) *Rewriter {
 // Commits counts the commits that were rewritten or dropped.
 func (p *Rewriter) Commits() int { return p.commits }
 
-// Words counts the commits and tags whose message or names were rewritten.
+// Words counts the commits whose message or names were rewritten, and the tags whose message
+// was.
 func (p *Rewriter) Words() int { return p.words }
 
 // Files lists the paths of files whose content was rewritten or left out, sorted.
@@ -339,7 +340,7 @@ func (p *Rewriter) change(ch trees.Change, was, now []packfile.Hash) (e packfile
 			return e, false, err
 		}
 		if !became.HasFile() {
-			return packfile.TreeEntry{}, true, nil // it was left out there
+			return packfile.TreeEntry{}, true, nil // the file was left out there
 		}
 		e.Hash = became.Hash
 		if became.IsLink() != e.IsLink() {
@@ -457,8 +458,8 @@ func (p *Rewriter) HoldsPurged(ctx context.Context, e packfile.TreeEntry) (gone 
 	return gone, err
 }
 
-// Retag writes the annotated tag object for next, the rewritten commit, with its
-// message rewritten and without its signature. It returns object if nothing changes,
+// Retag writes an annotated tag again, for the rewritten commit next. It rewrites the
+// tag's message and drops the tag's signature. It returns object if nothing changes,
 // and next for a tag of a tag that changed.
 func (p *Rewriter) Retag(object, commit, next packfile.Hash) (packfile.Hash, error) {
 	o, err := p.db.Read(object)

@@ -2,7 +2,7 @@
 // formats of keys and tokens. Once a key is in the history, a remote with push protection
 // refuses every push. Call New, then Scanner.Screen before each file is committed.
 //
-// It guarantees:
+// The package guarantees:
 //
 //   - No finding, error, log record or row holds a secret: only the rule, the place
 //     and a fingerprint.

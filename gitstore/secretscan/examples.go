@@ -10,7 +10,7 @@ var placeholders = [...]string{
 }
 
 // published returns fingerprints of keys that providers publish for examples and tests.
-// They are hashes because a scanner would find the keys here.
+// They are hashes, because a secret scanner would find the keys in this file.
 func published() []string {
 	return []string{
 		"1938c068ffef7eb430d3", // Azurite's account key
@@ -31,7 +31,8 @@ func isExample(secret []byte) bool {
 	return false
 }
 
-// awsSecret distinguishes a secret access key (40 random characters) from a path.
+// awsSecret returns 40, the length of a secret access key, or 0 if the content begins with
+// something else, such as a path. A key has digits and letters of both cases.
 func awsSecret(content []byte) int {
 	var upper, lower, digit bool
 	for _, c := range content[:40] {

@@ -113,7 +113,7 @@ func main() {
 // parse reads the subset of TOML that gitleaks' generator writes.
 func parse(config string) []rule {
 	var rules []rule
-	sub := true // until the first rule
+	sub := true // in a part to skip, such as all lines before the first rule
 	for line := range strings.Lines(config) {
 		line = strings.TrimSpace(line)
 		switch {
@@ -122,7 +122,7 @@ func parse(config string) []rule {
 			sub = false
 			continue
 		case strings.HasPrefix(line, "["):
-			sub = true // an allow list of the rule's
+			sub = true // a table within the rule, such as its allow list
 			continue
 		case sub:
 			continue
@@ -141,8 +141,8 @@ func parse(config string) []rule {
 	return rules
 }
 
-// translate converts a rule. It takes the word boundaries out of the expression, which is
-// matched only where one of its beginnings occurs.
+// translate returns a rule as Go source, or false if its matches have no fixed beginning. It
+// replaces the word boundaries in the expression by the fields bound and ends.
 func translate(r rule) (string, bool) {
 	expr := strings.TrimPrefix(r.regex, `\b`)
 	bound := expr != r.regex
@@ -220,8 +220,8 @@ func about(r rule) string {
 	return strings.Join(words, " ")
 }
 
-// beginnings returns the texts that matches begin with. whole reports that a match has
-// nothing else, and fold that case does not matter.
+// beginnings returns the texts with which matches begin. whole reports that every match is
+// one of these texts, with nothing after it. fold reports that case does not matter.
 func beginnings(re *syntax.Regexp) (lits []string, whole, fold bool) {
 	switch re.Op {
 	case syntax.OpEmptyMatch, syntax.OpWordBoundary, syntax.OpNoWordBoundary:

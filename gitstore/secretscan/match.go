@@ -14,9 +14,9 @@ import (
 const (
 	// maxMatch bounds how far an expression without a limit of its own reads.
 	maxMatch = 1024
-	// workPerByte bounds the bytes that expressions read per byte of content, at 50 ns
-	// each. The limit is for content that consists only of beginnings of keys: of 68,000
-	// real files, only a scanner's rules needed more than half a byte.
+	// workPerByte bounds the bytes that expressions read per byte of content. Each takes
+	// 50 ns. The limit is for content that consists only of beginnings of keys: of 68,000
+	// real files, only a scanner's rules needed more than 0.5.
 	workPerByte = 4
 	minWork     = 1 << 20
 )
@@ -26,8 +26,8 @@ const (
 // rule's expression.
 type matcher struct {
 	rules []compiled
-	pairs [1 << 16 / 64]uint64 // a bit for each pair in some text
-	texts map[uint16][]text    // the texts with each pair
+	pairs [1 << 16 / 64]uint64 // a bit for each pair that is the rarest of a text
+	texts map[uint16][]text    // the texts by their rarest pair
 }
 
 // text is a literal of a rule.
@@ -112,7 +112,8 @@ func rarestPair(lit string) int {
 type match struct {
 	rule       *rule
 	start, end int
-	// decoded is the secret if start and end are the bounds of the base64 that holds it.
+	// decoded is the secret inside base64 if start and end are the bounds of the base64. If
+	// the base64 holds several secrets, decoded is the base64 itself.
 	decoded []byte
 }
 
@@ -129,8 +130,8 @@ func (m *matcher) search(size int, stop func() bool) *search {
 	return &search{m: m, work: minWork + workPerByte*size, stop: stop, last: make([]int, len(m.rules))}
 }
 
-// text records the secrets in a content until the work is used up. It returns where it
-// stopped, or -1 at the end of the content.
+// text calls found for each secret in a content, until the work is used up or stop returns
+// true. It returns where it stopped, or -1 at the end of the content.
 func (s *search) text(content []byte, found func(match)) int {
 	m, last := s.m, s.last
 	clear(last)
@@ -164,8 +165,8 @@ func (s *search) text(content []byte, found func(match)) int {
 // access key ID of 20 bytes, has 27 digits.
 const minEncoded = 27
 
-// encoded records the secrets in base64, which remotes refuse too. It returns where it
-// stopped, like text.
+// encoded calls found for each base64 that holds secrets, because remotes refuse it too. It
+// returns where it stopped, like text.
 func (s *search) encoded(content []byte, found func(match)) int {
 	var inside []match
 	for i := 0; i+minEncoded <= len(content); {
@@ -193,7 +194,7 @@ func (s *search) encoded(content []byte, found func(match)) int {
 		inside = inside[:0]
 		stopped := s.text(s.buf[:n], func(m match) { inside = append(inside, m) })
 		if inside = apart(inside); len(inside) > 0 {
-			// No single secret stands for several, so use the base64 itself.
+			// If there are several secrets, the base64 itself stands for all of them.
 			m := match{rule: inside[0].rule, start: start, end: end, decoded: run}
 			if len(inside) == 1 {
 				m.decoded = bytes.Clone(s.buf[inside[0].start:inside[0].end])
@@ -237,7 +238,7 @@ func hasText(content, lit []byte, fold bool) bool {
 	return true
 }
 
-// hasRun reports whether content begins with n letters and digits.
+// hasRun reports whether content begins with n letters, digits or underscores.
 func hasRun(content []byte, n int) bool {
 	if len(content) < n {
 		return false
@@ -338,8 +339,8 @@ func longest(re *syntax.Regexp) int {
 	return 0
 }
 
-// insideWord reports whether a letter, digit or _ precedes start. The last character of an
-// escape does not count, such as \n and \u0022 in JSON, and %3D in a URL.
+// insideWord reports whether a letter, digit or _ precedes start. An escape that precedes
+// start, such as \n or \u0022 in JSON or %3D in a URL, does not count.
 func insideWord(content []byte, start int) bool {
 	if start < 1 || !isWord(content[start-1]) {
 		return false
@@ -387,9 +388,9 @@ func entropyOf(counts []int) float64 {
 	return bits
 }
 
-// insideBase64 reports whether a secret is part of longer base64, such as a picture, where
-// a key is a coincidence. A line continues the line above it only if both have the same
-// length, as in wrapped base64.
+// insideBase64 reports whether a secret is part of longer base64, such as that of a picture,
+// in which the form of a key is a coincidence. A line continues the line above it only if
+// both have the same length, as in wrapped base64.
 func insideBase64(content []byte, start int, secret []byte) bool {
 	const enough = 56 // digits before the secret
 	for _, c := range secret {

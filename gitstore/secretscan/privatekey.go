@@ -15,11 +15,12 @@ var (
 
 // privateKey returns the end of the private key in PEM whose first line begins the content,
 // or 0 if only a placeholder follows. Line ends (also escaped as in JSON or a shell
-// string), indentation, quotes and comment signs may separate the digits. Nothing else may:
-// documentation has first lines that prose follows. A key without its last line counts too.
+// string), indentation, quotes and comment signs may separate the digits. Nothing else may,
+// because in documentation prose follows such a first line. A key without its last line
+// counts too.
 func privateKey(content []byte) int {
 	i := len("-----BEGIN")
-	i += bytes.Index(content[i:], keyDash) + len(keyDash) // the expression matched it
+	i += bytes.Index(content[i:], keyDash) + len(keyDash) // the rule's expression matched the dashes
 	var counts [256]int
 	digits, labels, end := 0, 0, 0
 scan:
@@ -83,8 +84,8 @@ func isLabel(content []byte) bool {
 	return false
 }
 
-// lineEnd returns the end of the line at i: a line end, an escaped one, or the maximal
-// length of a label's line.
+// lineEnd returns the end of the line at i: the position of a line end or of an escaped
+// line end, or at most 256 bytes after i.
 func lineEnd(content []byte, i int) int {
 	for stop := min(i+256, len(content)); i < stop && content[i] != '\n'; i++ {
 		if content[i] == '\\' && i+1 < len(content) && content[i+1] == 'n' {

@@ -17,7 +17,8 @@ type Purger struct {
 	counts  map[space.Path]int
 }
 
-// Purger returns a Purger for a space. It keeps what the space allows.
+// Purger returns a Purger for a space. It leaves secrets that the space allows in place,
+// unless they are added with Learn.
 func (s *Scanner) Purger(ctx context.Context, id space.SpaceID) (*Purger, error) {
 	u := &Purger{s: s, allowed: map[string]bool{}, counts: map[space.Path]int{}}
 	if s.db == nil {
@@ -37,7 +38,7 @@ func (s *Scanner) Purger(ctx context.Context, id space.SpaceID) (*Purger, error)
 // shorter texts are words.
 const minLearnt = 8
 
-// Learn adds the secrets on a line (from 1) of content, which a person named. They are
+// Learn adds the secrets on a line that a person named, counted from 1. The secrets are
 // then removed wherever they occur, even if the space allows them. If no rule finds a
 // secret on the line, Learn takes the texts that look random, or the whole line if there
 // are none. It returns how many secrets the line has, including those that u already knew:
@@ -67,7 +68,7 @@ func (u *Purger) learn(content []byte, line int, whole bool) int {
 		if bytes.HasPrefix(word, []byte("//")) {
 			continue // the host and path of a URL
 		}
-		// In an assignment without spaces the secret is what follows the sign.
+		// In an assignment without spaces, the secret follows the equals sign.
 		if i := bytes.IndexByte(word, '='); i > 0 && i+1 < len(word) && word[i+1] != '=' {
 			word = word[i+1:]
 		}
@@ -92,7 +93,7 @@ func (u *Purger) note(secret []byte) int {
 		return min(len(secret)/minLearnt, 1) // 0 if too short, 1 if already known
 	}
 	u.learnt = append(u.learnt, bytes.Clone(secret))
-	// The longest first, so that no part of one is left.
+	// Replace the longest first: it may contain a shorter one, and no part of it may be left.
 	slices.SortFunc(u.learnt, func(a, b []byte) int { return len(b) - len(a) })
 	return 1
 }

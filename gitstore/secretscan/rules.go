@@ -16,16 +16,16 @@ type rule struct {
 	bound   bool    // no letter, digit or _ precedes a match
 	ends    bool    // no letter, digit or _ follows a match
 	entropy float64 // a secret has more bits per byte than this
-	long    bool    // a match may have many lines
+	long    bool    // a secret has many lines, so entropy and placeholders are not checked
 	// refine, if set, returns the end of the secret at the beginning of the content, or 0
 	// to reject it.
 	refine func(content []byte) (end int)
 }
 
 // own returns rules for formats that remotes refuse and for which gitleaks has no rule,
-// or one that matches placeholders. The rules follow the providers' documentation,
-// GitHub's list of supported secret scanning patterns and, for Azure's keys that contain
-// a signature, Microsoft's.
+// or one that matches too much or too little. The rules follow the providers'
+// documentation, GitHub's list of supported secret scanning patterns and, for Azure's keys
+// that contain a signature, Microsoft's list.
 func own() []rule {
 	const uuid = `[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`
 	return []rule{

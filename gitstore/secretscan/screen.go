@@ -13,12 +13,12 @@ import (
 // Refusal is the reason why a file may not be committed. It is the cause of Screen's error.
 type Refusal struct {
 	Path space.Path
-	// Findings are the findings that are new to the path and not allowed. A finding of Line
-	// 0 is in the path itself.
+	// Findings are the findings that are new to the path and not allowed. A finding whose
+	// Line is 0 is in the path itself.
 	Findings []Finding
 }
 
-// Error names the rules and lines, for logs.
+// Error names the rules and lines of the first ten findings, for logs.
 func (r *Refusal) Error() string {
 	var b strings.Builder
 	b.WriteString("secrets:")
@@ -29,9 +29,9 @@ func (r *Refusal) Error() string {
 }
 
 // Screen returns nil if the content may be committed, else a fault.Forbidden whose cause is a
-// *Refusal. Its message names the line, the rule and how a person may allow the secret, but
-// not the path. before, which may be nil, returns the current content at the path, empty if
-// there is none: a secret that the file already has does not block other changes to it. The
+// *Refusal. The fault's message names the line, the rule and how a person may allow the
+// secret, but not the path. The function before may be nil. It returns the current content at
+// the path: a secret that the file already has does not block other changes to the file. The
 // path is searched too. Screen fits gitstore.Options.Screen.
 //
 // The error may also be ctx's, or a fault.Unavailable if the database does not answer. The
@@ -79,16 +79,16 @@ func (s *Scanner) Screen(ctx context.Context, id space.SpaceID, p space.Path, co
 	return fault.Wrap(refusal, fault.Forbidden, "%s", refusal.sentence())
 }
 
-// MaxSentence is the maximal length in bytes of Screen's sentence about a file, with the
-// built-in rules.
+// MaxSentence is the maximal length in bytes of the message of Screen's Forbidden error,
+// with the built-in rules.
 const MaxSentence = 700
 
-// shownFindings is how many findings a sentence names.
+// shownFindings is the maximal number of findings that a message names.
 const shownFindings = 3
 
-// sentence explains a refusal to the AI that wrote the file and to its user. It is shown
-// beside the path. It has at most MaxSentence bytes, so that callers need not cut the
-// command in it.
+// sentence explains a refusal to the AI that wrote the file and to its user. The text is
+// shown beside the path. It has at most MaxSentence bytes, so that no caller has to cut off
+// the command at its end.
 func (r *Refusal) sentence() string {
 	var b strings.Builder
 	for i, f := range r.Findings[:min(len(r.Findings), shownFindings)] {
@@ -131,8 +131,8 @@ func (r *Refusal) sentence() string {
 	return b.String()
 }
 
-// Warning is the text of the refusal for a space without a remote, where the file is
-// committed anyway. It says what was found, and how to remove it. It is empty if the only
+// Warning returns the text for a space without a remote, where the file is committed
+// anyway. The text says what was found, and how to remove it. It is empty if the only
 // findings are parts that were not searched.
 func (r *Refusal) Warning() string {
 	found := slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return f.Rule == RuleUnread })

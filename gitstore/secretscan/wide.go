@@ -33,7 +33,7 @@ func wideText(content []byte) (wide, bool) {
 	return wide{}, false
 }
 
-// narrow returns the text with one byte per unit, 0xff if it is not ASCII.
+// narrow returns the text with one byte per unit. A unit that is not ASCII becomes 0xff.
 func (w wide) narrow(content []byte) []byte {
 	units := content[w.at : len(content)-(len(content)-w.at)%2]
 	text := make([]byte, len(units)/2)

@@ -18,11 +18,11 @@ import (
 type lib struct {
 	user  space.UserID
 	dir   string
-	users int // sandboxes; under Manager.mu
+	users int // number of sandboxes that use the directory; guarded by Manager.mu
 
 	turn    sync.Mutex
 	shown   map[string]string        // the tree from which docs/<id> was made
-	of      map[string]space.SpaceID // its collection
+	of      map[string]space.SpaceID // the collection of docs/<id>
 	retired []string                 // trees that were replaced; commands may still be in them
 }
 

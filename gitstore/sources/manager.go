@@ -226,7 +226,7 @@ func (m *Manager) logFailure(e *entry, err error) {
 }
 
 // due returns the sources of a publisher whose spaces have changed. Sources of one
-// directory are next to each other. If there are none, the publisher is no longer busy.
+// directory are next to each other. If no source is due, the publisher is no longer busy.
 func (m *Manager) due(by space.UserID) []*entry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -293,7 +293,7 @@ func (m *Manager) source(e *entry) space.Source {
 }
 
 // ownership returns a function that reports whether the publisher of a source still owns
-// its space. It asks once per publisher.
+// its space. The function calls Options.Owned once per publisher.
 func (m *Manager) ownership() func(context.Context, space.Source) (bool, error) {
 	known := map[space.UserID][]space.SpaceID{}
 	return func(ctx context.Context, s space.Source) (bool, error) {
@@ -355,8 +355,8 @@ func (m *Manager) All() []space.Source {
 	return out
 }
 
-// Sync creates a snapshot of a source that the user may read, and waits for it. A failure is
-// not returned as an error: the Source contains it.
+// Sync creates a snapshot of a source that the user may read, and waits for it. If the
+// snapshot fails, the returned Source says why, and the error is nil.
 func (m *Manager) Sync(ctx context.Context, user space.UserID, id string) (space.Source, error) {
 	return m.syncFor(ctx, user, id, false)
 }

@@ -17,8 +17,8 @@ func Migrations() []database.Migration {
 	}}
 }
 
-// The result of the last snapshot has its own table, so that the two writers cannot
-// overwrite each other.
+// The result of the last snapshot has its own table, so that publishing a source and
+// creating its snapshot cannot overwrite each other's values.
 const tables = `
 CREATE TABLE sources (
 	id TEXT PRIMARY KEY,

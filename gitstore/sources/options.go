@@ -43,7 +43,8 @@ type Options struct {
 	// of one source. Zero means the default.
 	MaxSources, MaxFiles int
 	MaxBytes             int64
-	// Settle is how long a new snapshot waits for further commits.
+	// Settle is the pause after a publisher's snapshots, so that commits that follow each
+	// other closely share the next snapshot.
 	Settle time.Duration
 	// LookEvery is how often the Manager checks that every source still has its
 	// publisher, and retries what failed.

@@ -17,7 +17,7 @@ type Preview struct {
 	Total int           `json:"total"` // the number of all files
 	Bytes int64         `json:"bytes"` // the bytes of all files
 	Left  int           `json:"left"`  // links and names that a source leaves out
-	// Memory reports that files of the space's memory are among them.
+	// Memory reports that readers would see files of the space's memory.
 	Memory bool `json:"memory"`
 }
 
@@ -202,7 +202,7 @@ func (m *Manager) end(ctx context.Context, e *entry) error {
 	tree := e.tree
 	e.tree, e.cur, e.prev = "", nil, nil
 	if m.started && !m.closed {
-		// A running search may use the index until it ends.
+		// Drop the index in the background, because a running search may still use it.
 		m.work.Go(func() { m.drop(m.ctx, s.Collection) })
 	}
 	m.mu.Unlock()

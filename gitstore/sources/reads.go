@@ -40,7 +40,7 @@ func (m *Manager) snapshot(ctx context.Context, c space.SpaceID, at space.Commit
 	if at == "" {
 		return nil, s, fault.New(fault.Unavailable, "The source %s has no snapshot yet. Try again in a moment.", s.ID)
 	}
-	// The snapshot is not in memory after a start, or for an index that is further behind.
+	// The snapshot is not in memory after a start, or if the index is more than one behind.
 	sn, err := m.read(ctx, s, at)
 	if err != nil {
 		return nil, s, err
@@ -63,8 +63,8 @@ func (m *Manager) Head(_ context.Context, c space.SpaceID) (space.CommitID, erro
 }
 
 // Newest returns the commit that the next snapshot of the collection will show: the head of
-// its space or the last complete sync. If making that snapshot failed, it is the commit of the
-// current snapshot.
+// its space, or the commit of the last complete sync. If making that snapshot failed, Newest
+// returns the commit of the current snapshot.
 func (m *Manager) Newest(ctx context.Context, c space.SpaceID) (space.CommitID, error) {
 	e, err := m.byCollection(c)
 	if err != nil {

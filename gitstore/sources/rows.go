@@ -128,7 +128,7 @@ func (m *Manager) storeSource(ctx context.Context, s space.Source, fresh bool) e
 	})
 }
 
-// Taken returns the error for a new source whose ID another one has.
+// Taken returns the error for a new source whose ID another source has.
 func Taken(id string) error {
 	return fault.New(fault.Conflict, "There is already a source %q on this server. Choose another ID.", id).In(space.SourceName)
 }

@@ -56,8 +56,8 @@ func (m *Manager) read(ctx context.Context, s space.Source, at space.CommitID) (
 	return out, nil
 }
 
-// relative returns a path of the space relative to the source. ok is false if it is not
-// below the directory, or is an invalid path, which imported histories may have.
+// relative returns the path p of a space relative to dir. It returns false if p is not below
+// dir, or is invalid, as paths in imported histories may be.
 func relative(dir, p space.Path) (space.Path, bool) {
 	rest := string(p)
 	if dir != "" {

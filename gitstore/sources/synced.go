@@ -9,7 +9,8 @@ import (
 )
 
 // AddSynced publishes a source whose files a sync commits to the space s.Space. The source shows
-// nothing before the first Switch. The errors are those of Add.
+// nothing before the first Switch. The error is a fault.Invalid, a fault.Conflict or a
+// fault.Limited, as for Add.
 func (m *Manager) AddSynced(ctx context.Context, s space.Source) (space.Source, error) {
 	s.Dir = ""
 	s, err := checked(s, true)

@@ -12,8 +12,8 @@ import (
 	"satchel/internal/space"
 )
 
-// Modes of the files in sandboxes: the user of commands can read them, and nobody can write
-// them.
+// Modes in sandboxes: the user who runs commands can read the directories and files, and
+// cannot write them.
 const (
 	treeDir  = 0o755
 	treeFile = 0o444
@@ -50,7 +50,7 @@ func linkTree(ctx context.Context, sn *snapshot, from, to string) error {
 		if os.Link(src, name) == nil {
 			return nil
 		}
-		// Too many links to one file, or a file system without them.
+		// The file has too many links, or the file system has no hard links.
 		data, err := os.ReadFile(src)
 		if err != nil {
 			return err

@@ -21,7 +21,7 @@ type Consent struct {
 	New bool `json:"new"`
 }
 
-// Limits on the texts that people write.
+// Limits of an ID, and of the users that a publisher names as readers.
 const (
 	MaxIDBytes = 40
 	MaxUsers   = 200

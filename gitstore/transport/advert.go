@@ -30,7 +30,7 @@ const (
 	headsPrefix = "refs/heads/"
 )
 
-// readPacket reads one pkt-line; flush is the packet that ends a section.
+// readPacket reads one pkt-line. flush reports a flush packet, which ends a section.
 func readPacket(r io.Reader, buf []byte) (line []byte, flush bool, err error) {
 	var size [4]byte
 	if _, err := io.ReadFull(r, size[:]); err != nil {
@@ -88,7 +88,7 @@ func parseAdvertised(r io.Reader) (Refs, error) {
 		}
 	}
 	if flush {
-		return refs, nil // an empty repository, by old servers
+		return refs, nil // old servers send this for an empty repository
 	}
 	line, capabilities, ok := strings.Cut(first, "\x00")
 	if !ok {
@@ -154,10 +154,10 @@ func (r *Refs) capabilities(text string) error {
 	return nil
 }
 
-// settleDefault finds the default branch if a remote only sends HEAD's commit: the one
-// branch at this commit. If a remote also sends HEAD's branch, it must list that branch.
-// Otherwise a branch was renamed meanwhile, or the answer was damaged, and using it would
-// create a branch.
+// settleDefault finds the default branch if a remote only sends HEAD's commit: the only
+// branch at this commit. A remote that sends the name of HEAD's branch must also list that
+// branch. Otherwise the branch was renamed meanwhile, or the answer was damaged. Using the
+// name would create a branch.
 func (r *Refs) settleDefault(head space.CommitID) error {
 	if head == "" {
 		return nil

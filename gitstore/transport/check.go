@@ -234,7 +234,7 @@ func (p policy) checkHost(host, withPort string) error {
 	return nil
 }
 
-// checkLocalName refuses a local name, unless the operator lets users reach
+// checkLocalName refuses a local name. It allows localhost if the operator lets users reach
 // this machine, as tests do.
 func (p policy) checkLocalName(host string) error {
 	if host == "localhost" && p.address(netip.AddrFrom4([4]byte{127, 0, 0, 1})) == nil {

@@ -120,7 +120,7 @@ func classifyGit(err error, scrub scrubber) *Error {
 	out := readGit(scrub.text(string(g.Stdout)), scrub.text(g.Stderr))
 	out.Err = err
 	if gitcmd.OutOfMemory(err) {
-		// Its other messages follow from that.
+		// git's other messages follow from that.
 		out.Problem, out.Memory = OverLimit, true
 	}
 	return out
@@ -184,8 +184,8 @@ func problemOfRefusal(reason, by, theirs, mine string) Problem {
 	if by == "rejected" {
 		return Stale // fetch first, non-fast-forward: git compared before it sent anything
 	}
-	// The reason is more precise, except for general ones about a hook or the lock of a
-	// ref.
+	// The reason is more precise than the remote's messages, unless it only says that a hook
+	// declined, or that a ref is locked.
 	p := classifyWords(reason)
 	if said := classifyWords(theirs); said != Unknown && (p == Unknown || p == Rejected || p == Busy) {
 		return said
@@ -264,8 +264,8 @@ var gitWords = []struct {
 	{Network, []string{"could not read from remote repository"}}, // last, because it follows many other messages
 }
 
-// connectStatus matches git's message if our own proxy refuses a tunnel; httpStatus, if the
-// remote answered with an error.
+// connectStatus matches git's message if our own proxy refuses a tunnel. httpStatus matches
+// git's message if the remote answers with an error.
 var (
 	connectStatus = expression(`(?:CONNECT tunnel failed, response |Received HTTP code )(\d{3})`)
 	httpStatus    = expression(`(?:The requested URL returned error: |RPC failed; HTTP )(\d{3})`)

@@ -25,12 +25,12 @@ const (
 // otherwise most of a secret at the cut would stay.
 type scrubber struct {
 	secrets []string       // lower-case
-	secret  *regexp.Regexp // any of them, in any case; nil if there are none
+	secret  *regexp.Regexp // matches any of secrets, in any case; nil if there are none
 	replace *strings.Replacer
 }
 
 // scrubber returns the scrubber of one call. It knows everything that must not appear in an
-// error: the credential in each of its forms, the proxy's, and our own paths.
+// error: the credential in each of its forms, the proxy's credential, and our own paths.
 func (c *Client) scrubber(e Endpoint, p place, gitDir string) scrubber {
 	var out scrubber
 	var pairs, forms []string

@@ -4,7 +4,8 @@
 //
 // A credential reaches only the one git process (through its environment) or the one
 // request that needs it, and never an argument, a URL, a file, a log or an error. A user's
-// URL only reaches the public internet over https, whatever its name resolves to and
-// wherever the remote redirects. No push is forced. Every failure is an *Error that says in
-// plain words what is wrong and what to do.
+// URL only reaches the public internet, whatever its name resolves to and wherever the
+// remote redirects. It uses https, or ssh if the operator has set a key. No push is forced.
+// Every failure of a remote is an *Error that says in plain words what is wrong and what to
+// do.
 package transport

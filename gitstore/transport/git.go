@@ -16,11 +16,11 @@ import (
 	"satchel/internal/space"
 )
 
-// Fetch fetches a branch of a remote into the git directory gitDir and sets the ref into
-// (its full name) to its tip. An empty branch means the remote's HEAD. git's fsck checks
-// every object. Fetch fails with OverLimit when gitDir's objects have grown by more than
-// limit bytes; 0 means no limit. It calls progress, which may be nil, with git's progress
-// lines. The error is an *Error or ctx's cause; gitDir may then contain parts of packs.
+// Fetch fetches a branch of a remote into the git directory gitDir. It points the ref named
+// into, which is a full name, at the branch's tip. An empty branch means the remote's HEAD.
+// git's fsck checks every object. Fetch fails with OverLimit when gitDir's objects have grown by
+// more than limit bytes; 0 means no limit. It calls progress, which may be nil, with git's
+// progress lines. The error is an *Error or ctx's cause; gitDir may then contain parts of packs.
 func (c *Client) Fetch(ctx context.Context, e Endpoint, gitDir, branch, into string, limit int64, progress func(string)) error {
 	return c.fetch(ctx, e, gitDir, branch, into, limit, gitcmd.Cmd{Progress: c.onlyProgress(e, gitDir, progress)})
 }
@@ -31,8 +31,8 @@ func (c *Client) FetchTip(ctx context.Context, e Endpoint, gitDir, branch, into 
 	return c.fetch(ctx, e, gitDir, branch, into, limit, gitcmd.Cmd{Config: []string{temporary}, Args: []string{onlyTip}, Progress: func(string) {}})
 }
 
-// FetchTrees is FetchTip without the contents of files, which FetchBlobs fetches. Servers that do
-// not support this send the contents too; whole is then true.
+// FetchTrees is FetchTip without the contents of files, which FetchBlobs fetches. whole is true
+// if the server does not support this, and has sent the contents too.
 func (c *Client) FetchTrees(ctx context.Context, e Endpoint, gitDir, branch, into string, limit int64) (whole bool, err error) {
 	err = c.fetch(ctx, e, gitDir, branch, into, limit, gitcmd.Cmd{
 		Config: []string{temporary}, Args: []string{onlyTip, noBlobs},
@@ -47,8 +47,8 @@ const (
 	temporary = "core.fsync=none" // for a repository that need not outlive a crash
 )
 
-// FetchBlobs fetches contents of files that FetchTrees left out. limit is as in Fetch. Some servers
-// that leave contents out do not send single ones, and FetchBlobs fails.
+// FetchBlobs fetches contents of files that FetchTrees left out. limit is as in Fetch. FetchBlobs
+// fails at servers that leave contents out but do not send single contents.
 func (c *Client) FetchBlobs(ctx context.Context, e Endpoint, gitDir string, blobs []space.BlobID, limit int64) error {
 	var names strings.Builder
 	for _, b := range blobs {
@@ -71,7 +71,7 @@ func (c *Client) fetch(ctx context.Context, e Endpoint, gitDir, branch, into str
 	if !strings.HasPrefix(into, "refs/") || CheckBranch(strings.TrimPrefix(into, "refs/")) != nil {
 		return fmt.Errorf("fetch into %q, which is no ref", into)
 	}
-	// git reports success if it left out the branch of a shallow remote.
+	// git reports success even if it leaves out the branch of a shallow remote.
 	leftOut, heard := false, cmd.Progress
 	cmd.Progress = func(line string) {
 		leftOut = leftOut || strings.HasPrefix(line, "warning: rejected refs/")
@@ -186,8 +186,8 @@ func (c *Client) config() []string {
 	}
 }
 
-// environment adds the secrets of one run. git reads configuration from these variables
-// (git-config(1), ENVIRONMENT), which only this user's and root's processes can see.
+// environment returns variables with the secrets of one run. git reads configuration from these
+// variables (git-config(1), ENVIRONMENT), which only this user's and root's processes can see.
 func (c *Client) environment(ctx context.Context, e Endpoint, p place) ([]string, error) {
 	var kv []string
 	set := func(key, value string) {
@@ -236,7 +236,7 @@ var gitProgress = expression(`^(remote: )?((?:(?:Enumerating|Counting|Compressin
 	`(?:[0-9]{1,3}% \([0-9]{1,10}/[0-9]{1,10}\)|[0-9]{1,10})(?:, [0-9.]{1,10} (?:bytes|[KMG]iB))?)` +
 	`(?: \| [0-9.]{1,10} (?:bytes|[KMG]iB)/s)?(?:, done\.|, completed with [0-9]{1,10} local objects?\.)?$`)
 
-// onlyProgress passes on git's progress lines.
+// onlyProgress returns a function that passes only git's progress lines to progress.
 func (c *Client) onlyProgress(e Endpoint, gitDir string, progress func(string)) func(string) {
 	p, _ := c.policy(e).check(e.URL)
 	scrub := c.scrubber(e, p, gitDir)
@@ -258,7 +258,8 @@ func progressOf(line string) string {
 
 var errOverLimit = errors.New("the repository is larger than its limit")
 
-// limitSize ends a fetch that brings more than limit. over reports whether it did.
+// limitSize returns a context that ends when a fetch has brought more than limit bytes. over
+// reports whether the fetch has brought more.
 func (c *Client) limitSize(ctx context.Context, gitDir string, limit int64) (sized context.Context, over func() bool, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	if limit <= 0 {

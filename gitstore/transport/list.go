@@ -34,9 +34,9 @@ const (
 	agent         = "git/2.39 satchel" // some servers only answer clients that call themselves git
 )
 
-// List returns the refs of a remote. For http(s) it sends one request. It follows a redirect on
-// the same host, and Refs.URL is then the target. A redirect to another host is Moved. The
-// error is an *Error or ctx's cause.
+// List returns the refs of a remote. For http(s) it sends one request, and another for each
+// redirect on the same host. Refs.URL is then the target. A redirect to another host is Moved.
+// The error is an *Error or ctx's cause.
 func (c *Client) List(ctx context.Context, e Endpoint) (Refs, error) {
 	p, err := c.policy(e).check(e.URL)
 	if err != nil {
@@ -121,7 +121,7 @@ func (c *Client) listHTTP(ctx context.Context, e Endpoint, p place) (Refs, error
 	return Refs{}, &Error{Problem: Moved, Target: p.host, Err: errors.New("too many redirects")}
 }
 
-// ask sends the request. to is the target of a redirect.
+// ask sends the request. to is the target of a redirect, or empty.
 func (c *Client) ask(ctx context.Context, h *http.Client, e Endpoint, base string) (refs Refs, to string, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+service, nil)
 	if err != nil {

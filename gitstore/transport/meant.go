@@ -46,7 +46,7 @@ func errCredential() error {
 // scpForm matches what hosting services show for cloning by SSH.
 var scpForm = expression(`^(?:([A-Za-z0-9._-]+)@)?([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+):/*([A-Za-z0-9._/-]+)$`)
 
-// checkSCP returns an error for the SSH form that names the URL to use instead.
+// checkSCP returns an error for a text in the SSH form. The error names the URL to use instead.
 func (p policy) checkSCP(raw string) error {
 	m := scpForm().FindStringSubmatch(raw)
 	if m == nil || m[1] == "" && number().MatchString(strings.Split(m[3], "/")[0]) { // a port

@@ -7,8 +7,8 @@ import (
 )
 
 // Quote quotes a name that a remote chose, for a sentence: its beginning and end are
-// visible, and it cannot affect the text around it. A name of more than most letters is
-// cut.
+// visible, and it cannot affect the text around it. If the name has more letters than the
+// limit most, Quote cuts off the rest.
 func Quote(s string, most int) string {
 	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || r == '“' || r == '”' }) {
 		s = strconv.QuoteToASCII(s)

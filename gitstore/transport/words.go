@@ -89,7 +89,7 @@ func (e *Error) Public() string {
 	return fmt.Sprintf("The repository at %s could not be used%s.", host, e.quote())
 }
 
-// Remedy returns one sentence that says what a person can do.
+// Remedy returns one or two sentences that say what a person can do.
 func (e *Error) Remedy() string {
 	switch e.Problem {
 	case Auth:

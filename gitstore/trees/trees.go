@@ -281,8 +281,8 @@ func (r Reader) diff(ctx context.Context, a, b packfile.Hash, prefix string, out
 	return nil
 }
 
-// Missing returns the objects of a tree that another database lacks. It assumes that
-// other has everything below a tree that it has.
+// Missing returns the objects of a tree that another database lacks. It assumes that a
+// tree in other is complete there.
 func (r Reader) Missing(ctx context.Context, other *packfile.DB, tree packfile.Hash) ([]Object, error) {
 	var out []Object
 	seen := map[packfile.Hash]bool{}

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/crypto/acme"
 )
 
-// explain returns the meaning of a failure and its remedy, in one or two sentences.
+// explain returns the meaning of a failure and its remedy, in a few sentences.
 func explain(err error, domain string) string {
 	if failed, ok := errors.AsType[challengeErrors](err); ok {
 		var all []string

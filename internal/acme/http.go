@@ -33,7 +33,7 @@ func (m *Manager) HTTPHandler() http.Handler {
 		}
 		target := r.URL.RequestURI()
 		if !strings.HasPrefix(target, "/") {
-			target = "/" // an opaque URL would extend our name
+			target = "/" // an opaque URL would become part of the host name
 		}
 		http.Redirect(w, r, "https://"+m.o.Domain+target, http.StatusMovedPermanently)
 	})

@@ -68,7 +68,8 @@ func (m *Manager) failed(err error) {
 	s.Failures++
 	first := m.o.RetryMin
 	if unreachable(err) {
-		// This uses up no limit of the authority. Often the machine has just started.
+		// A request that does not arrive uses up no limit of the authority. Often the machine
+		// has just started.
 		first = min(first, 15*time.Second)
 	}
 	pause := first << min(s.Failures-1, 20)

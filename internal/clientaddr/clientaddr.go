@@ -84,7 +84,7 @@ func parse(s string) netip.Addr {
 	return a.Unmap().WithZone("")
 }
 
-// unknown is the key of all requests without an address, which share one bucket.
+// unknown is the key of all requests without an address, which are counted together.
 const unknown = "unknown"
 
 // Key returns the key under which requests from an address are counted: an IPv4 address, or

@@ -134,7 +134,7 @@ func domain(s string) string {
 	return ""
 }
 
-// endpointURL checks the URL of a model. The operator may choose any network.
+// endpointURL checks the URL of a model or of an ACME directory. It may be in any network.
 func endpointURL(s string) string {
 	if socket, ok := strings.CutPrefix(s, "unix:"); ok {
 		return absolute(socket)

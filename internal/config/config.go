@@ -150,7 +150,8 @@ type Sandbox struct {
 type Space struct {
 	MaxFile int64
 	MaxSize int64
-	// ScreenSecrets refuses commits of texts that look like keys, in spaces with a remote.
+	// ScreenSecrets refuses files with texts that look like keys, in spaces with a remote. In
+	// other spaces it only warns.
 	ScreenSecrets bool
 }
 
@@ -185,7 +186,7 @@ type Snapshot struct {
 	Repo       string // owner/name at auth.github.url, or a URL; empty for none
 	Branch     string
 	Token      Secret
-	Restricted bool // sources with named readers go there too
+	Restricted bool // sources with named readers are pushed to Repo too
 }
 
 // Search is the section search.
@@ -207,7 +208,7 @@ type Model struct {
 }
 
 // Embeddings is the section search.embeddings. Without a URL, Name is the absolute path of
-// a directory.
+// the directory of an ONNX model.
 type Embeddings struct {
 	Model
 	Dimensions     int // 0 means the model's own
@@ -247,7 +248,8 @@ func (s Secret) Read(key string) (string, error) {
 	return text, nil
 }
 
-// DatabaseURL returns database.url. If it is not set, it returns SQLite in the data directory.
+// DatabaseURL returns database.url. If that is not set, it returns the URL of a SQLite file in
+// the data directory.
 func (c *Config) DatabaseURL() string {
 	if c.Database.URL != "" {
 		return c.Database.URL

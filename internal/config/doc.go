@@ -6,7 +6,7 @@
 // and the nearest known key. It contains all mistakes at once, and never the value of a
 // secret key.
 //
-// The table in keys.go is the only list of the keys. The fields, the names of the
-// variables, the flags, the checks and the reference documentation ([Document], [Example])
-// all come from it. To add a key, add its field to Config and its row to the table.
+// The table in keys.go is the only list of the keys. The names of the variables, the flags,
+// the checks and the reference documentation ([Document], [Example]) all come from it. To
+// add a key, add its field to Config and its row to the table.
 package config

@@ -15,7 +15,7 @@ type key struct {
 	form   string // the form of a value, for mistakes
 	kind   string // the form of a value, for the reference
 	tags   []string
-	def    string // as text; the reference shows it if the default is computed
+	def    string // the default as text, or its description if it is computed
 	secret bool   // its value is never shown
 	// set parses and stores a value. Its error must not contain the value.
 	set func(text string) error
@@ -231,7 +231,8 @@ func AddFlags(fs *pflag.FlagSet) {
 	addKeys(fs, func(k *key) bool { return k.path == "data_dir" })
 }
 
-// AddServerFlags adds a flag for every other key. `serve` accepts them.
+// AddServerFlags adds a flag for every key except data_dir. Commands that run or check a server
+// accept these flags.
 func AddServerFlags(fs *pflag.FlagSet) {
 	addKeys(fs, func(k *key) bool { return k.path != "data_dir" })
 }

@@ -152,8 +152,8 @@ func (l *loader) dataDirIsFile() {
 	l.mistake(l.where("data_dir"), "%s is a file; name a directory", l.cfg.DataDir)
 }
 
-// findFile returns the path of the file to read, or "". A file that the caller named must
-// exist.
+// findFile returns the path of the file to read, or "". A file that a flag or a variable names
+// is returned even if it does not exist, so that reading it fails.
 func (l *loader) findFile() (string, error) {
 	if f := l.flag("config"); f != "" {
 		return l.abs(f), nil
@@ -208,7 +208,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// notOurs reports whether a variable has our prefix but is not a key.
+// notOurs reports whether a variable with our prefix is valid although it is not a key.
 func notOurs(name string) bool {
 	switch name {
 	case "SATCHEL_CONFIG", // the configuration file
@@ -299,8 +299,8 @@ func (l *loader) validate() {
 	}
 }
 
-// shown returns a key's value in brackets. For a secret key, it returns the text secret in
-// brackets. It returns "" if there is no value.
+// shown returns a key's value in brackets, or "" if there is no value. For a secret key, it
+// shows the argument secret instead of the value.
 func (l *loader) shown(path, secret string) string {
 	i := slices.IndexFunc(l.keys, func(k key) bool { return k.path == path })
 	v := l.keys[i].text()

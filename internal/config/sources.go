@@ -21,7 +21,7 @@ type SyncedSource struct {
 	// are in Readers can.
 	Everybody bool
 	Readers   []string
-	// Every is the interval between syncs. Nil means the default, and 0 only on request.
+	// Every is the interval between syncs. Nil means the default. 0 means on request only.
 	Every *time.Duration
 	// Settings are the keys of the kind, as a JSON object.
 	Settings json.RawMessage

@@ -20,7 +20,7 @@ func (l *loader) readYAML(name string, text []byte) {
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	var doc yaml.Node
 	if err := dec.Decode(&doc); err != nil {
-		if !errors.Is(err, io.EOF) { // an empty file
+		if !errors.Is(err, io.EOF) { // EOF means that the file is empty
 			l.yamlError(name, err)
 		}
 		return

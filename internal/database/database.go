@@ -99,8 +99,9 @@ func (d *DB) Read(ctx context.Context) *gorm.DB { return d.read.WithContext(ctx)
 // through Transact. On SQLite, transactions run one after another, so fn must be short. fn
 // must not call Transact, because the call would wait for itself.
 //
-// The error is that of fn, or a fault.Unavailable if another program holds the database or
-// if two transactions conflict and only another attempt helps.
+// The error is that of fn, or a fault.Canceled if ctx has ended, or a fault.Unavailable if
+// another program holds the database or if two transactions conflict and only another
+// attempt helps.
 func (d *DB) Transact(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	err := d.write.WithContext(ctx).Transaction(fn)
 	if err == nil || fault.CodeOf(err) != fault.Internal {

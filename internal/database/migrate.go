@@ -11,7 +11,7 @@ import (
 	"satchel/internal/fault"
 )
 
-// Migration is one change to a package's tables. There are no steps back. A released
+// Migration is one change to a package's tables. It cannot be undone. A released
 // migration is never changed; a later one corrects it.
 type Migration struct {
 	// Package is the owner of the tables: its import path within the module.
@@ -34,7 +34,7 @@ const appliedTable = `CREATE TABLE IF NOT EXISTS schema_migrations (
 	PRIMARY KEY (package, version)
 )`
 
-// migrateLock is a PostgreSQL advisory lock. If programs start at the same time, it lets
+// migrateLock is a PostgreSQL advisory lock. If programs start at the same time, it makes
 // them migrate one after another. Its value is "satchel" as bytes. On SQLite, BEGIN
 // IMMEDIATE does the same.
 const migrateLock = 0x7361746368656c
@@ -47,8 +47,8 @@ type appliedRow struct {
 }
 
 // Migrate applies the steps that the database does not have yet, in one transaction: all of
-// them or none. The order of the packages is that of their first steps. Migrate returns how
-// many steps it applied.
+// them or none. Packages migrate in the order in which their first steps are given. Migrate
+// returns how many steps it applied.
 //
 // The error is a fault.Unavailable if the database has a step that this program does not
 // know, because a newer program applied it.
@@ -83,7 +83,8 @@ func (d *DB) Migrate(ctx context.Context, steps ...Migration) (int, error) {
 	return n, nil
 }
 
-// group splits steps by package and checks that each counts from 1.
+// group splits steps by package. It checks that the versions of each package count from 1, and
+// that each step does something on both databases.
 func group(steps []Migration) ([][]Migration, error) {
 	var packages [][]Migration
 	at := map[string]int{}
@@ -151,8 +152,8 @@ func (d *DB) migratePackage(ctx context.Context, tx *gorm.DB, steps []Migration)
 	return len(todo), nil
 }
 
-// exec runs statements without changes. gorm would replace a question mark or an at sign in
-// them by a value.
+// exec runs statements unchanged. gorm would replace a question mark or an at sign in them with
+// a value.
 func exec(ctx context.Context, tx *gorm.DB, stmts string, args ...any) error {
 	_, err := tx.Statement.ConnPool.ExecContext(ctx, stmts, args...)
 	return err

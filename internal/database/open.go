@@ -69,7 +69,7 @@ func (o Options) gorm() *gorm.Config {
 		// gorm's cache of prepared statements starts a goroutine that never ends. pgx has
 		// its own cache, and SQLite prepares in microseconds.
 		PrepareStmt: false,
-		// Our migrations create the tables, and times are plain numbers.
+		// Satchel's migrations create the tables, not gorm's.
 		DisableForeignKeyConstraintWhenMigrating: true,
 		DisableAutomaticPing:                     true,
 	}

@@ -25,11 +25,11 @@ type Run struct {
 // the square of the edits, to at most 4 MB.
 const maxEdits = 1000
 
-// Diff returns the runs that turn one sequence into another. If both change in one place,
-// the removed elements come first. Diff subtracts each comparison of its search from work.
-// If work is used up, or the difference has more than maxEdits edits, the result is correct
-// but not the smallest difference, and exact is false. Apart from the search, Diff takes
-// linear time, except to sort the elements that occur once in each sequence.
+// Diff returns the runs that turn one sequence into another. If elements are removed and added
+// in one place, the removed elements come first. Diff subtracts one from work for each
+// comparison of its search. If work is used up, or the difference has more than maxEdits edits,
+// the result is correct, but may not be the smallest difference, and exact is false. Without the
+// search and the sorting of elements that occur once in each sequence, Diff takes linear time.
 func Diff[T comparable](from, to []T, work *int) (runs []Run, exact bool) {
 	var b builder
 	first, last := ends(from, to)
@@ -55,7 +55,7 @@ func ends[T comparable](x, y []T) (first, last int) {
 	return first, last
 }
 
-// builder puts runs of one kind together.
+// builder joins edits of the same kind into runs.
 type builder struct {
 	runs           []Run
 	removed, added int
@@ -90,8 +90,8 @@ func smallest[T comparable](b *builder, x, y []T, work *int) bool {
 		b.removed, b.added = b.removed+len(x), b.added+len(y)
 		return true
 	}
-	// at[d][k+d] is the index in x that d edits reach on the diagonal k, the index in x
-	// minus the index in y.
+	// On the diagonal k, the index in x minus the index in y is k. at[d][k+d] is the farthest
+	// index in x that d edits reach there.
 	var at [][]int32
 	reach := func(d, k int) int {
 		if d < 0 || k < -d || k > d {
@@ -161,7 +161,8 @@ func trace(b *builder, step func(d, k int) (int, Kind), reach func(d, k int) int
 	}
 }
 
-// anchored finds a difference by the elements that each sequence has once.
+// anchored finds a difference in nearly linear time. It keeps elements that occur once in each
+// sequence, if their order is the same, and the equal elements next to them.
 func anchored[T comparable](b *builder, x, y []T) {
 	i, j := 0, 0
 	gap := func(toI, toJ int) {

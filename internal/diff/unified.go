@@ -25,8 +25,8 @@ type Text struct {
 	Removed int `json:"removed"`
 }
 
-// Unified compares two texts line by line. It returns at most the given number of lines, and
-// cuts long lines.
+// Unified compares two texts line by line. most limits the lines of the result. Long lines are
+// cut.
 func Unified(from, to string, most int) Text {
 	first := 0
 	for first < len(from) && first < len(to) && from[first] == to[first] {
@@ -36,7 +36,7 @@ func Unified(from, to string, most int) Text {
 	for last < len(from)-first && last < len(to)-first && from[len(from)-1-last] == to[len(to)-1-last] {
 		last++
 	}
-	// Compare whole lines, and the lines around them.
+	// Compare whole lines, and some equal lines around them.
 	start := strings.LastIndexByte(from[:first], '\n') + 1
 	for range unifiedAround {
 		if start > 0 {
@@ -70,13 +70,15 @@ func firstLine(s string) int {
 // splitLines returns the lines of a text with their line endings.
 func splitLines(s string) []string { return slices.Collect(strings.Lines(s)) }
 
-// hunks returns the difference of two texts. before is the number of equal lines before both.
+// hunks returns the difference of two lists of lines. before is the number of equal lines
+// before each list.
 func hunks(x, y []string, before int) Text {
 	work := unifiedWork
 	runs, _ := Diff(x, y, &work)
 	var out Text
 	var hunk []string
-	i, j, fromI, fromJ := 0, 0, 0, 0 // lines before this run, and before the hunk
+	// i and j are the lines before the run, and fromI and fromJ those before the hunk.
+	i, j, fromI, fromJ := 0, 0, 0, 0
 	flush := func() {
 		if hunk != nil {
 			out.Lines = append(out.Lines, fmt.Sprintf("@@ -%s +%s @@", span(before+fromI, i-fromI), span(before+fromJ, j-fromJ)))

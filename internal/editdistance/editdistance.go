@@ -38,7 +38,7 @@ func Within(a, b string, limit int) int {
 			}
 			least = min(least, row[j])
 		}
-		if least > limit { // no later row has less, for a swap adds one to older
+		if least > limit { // later rows exceed limit too, because a swap adds one to older
 			return limit + 1
 		}
 		older, prev, row = prev, row, older

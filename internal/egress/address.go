@@ -128,8 +128,8 @@ func (g *guard) check(addr netip.Addr) error {
 	return nil
 }
 
-// checkDial checks an address that is about to be dialled. A connection to the machine's own
-// address would bypass its firewall.
+// checkDial checks an address that is about to be dialled. It also refuses the machine's own
+// addresses, because such a connection would bypass the machine's firewall.
 func (g *guard) checkDial(addr netip.Addr) error {
 	if err := g.check(addr); err != nil {
 		return err

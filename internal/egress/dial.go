@@ -25,10 +25,11 @@ type Options struct {
 	Ports []uint16
 	// Resolver finds the addresses of names; default the machine's.
 	Resolver *net.Resolver
-	// DialTimeout bounds the resolution of a name and the connection; default
-	// 15 seconds.
+	// DialTimeout bounds the resolution of a name and the connection, and then the TLS
+	// handshake; default 15 seconds.
 	DialTimeout time.Duration
-	// IdleTimeout ends a tunnel without traffic; default 5 minutes.
+	// IdleTimeout ends a tunnel without traffic, an unused connection, and the wait for an
+	// answer; default 5 minutes.
 	IdleTimeout time.Duration
 	// MaxTunnels bounds the open tunnels; default 256.
 	MaxTunnels int
@@ -108,8 +109,8 @@ func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, e
 	return conn, nil
 }
 
-// Resolve returns an address of a host that may be dialled, for a program that must get an
-// address. If the rules refuse all its addresses, the error is a *BlockedError.
+// Resolve returns an address of a host that may be dialled, for a program that needs an address
+// instead of a name. If the rules refuse all addresses of the host, the error is a *BlockedError.
 func (p *Proxy) Resolve(ctx context.Context, host string) (netip.Addr, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.o.DialTimeout)
 	defer cancel()
@@ -135,7 +136,7 @@ func (p *Proxy) Resolve(ctx context.Context, host string) (netip.Addr, error) {
 	return netip.Addr{}, refused
 }
 
-// Transport returns a new transport that dials by the package's rules and uses no other proxy.
+// Transport returns a new transport that dials by the package's rules and uses no proxy.
 // The caller closes its idle connections.
 func (p *Proxy) Transport(config *tls.Config) *http.Transport {
 	return newTransport(p.o, p.d, config)
@@ -145,7 +146,7 @@ func (p *Proxy) Transport(config *tls.Config) *http.Transport {
 // but returns the redirecting answer.
 func (p *Proxy) HTTPClient() *http.Client { return p.client }
 
-// NewClient returns a client like Proxy.HTTPClient, but without a proxy, for requests of
+// NewClient returns a client like Proxy.HTTPClient, but needs no Proxy. It is for requests of
 // the server itself. The caller closes its idle connections.
 func NewClient(o Options, config *tls.Config) *http.Client {
 	o = o.withDefaults()

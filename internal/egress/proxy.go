@@ -102,7 +102,8 @@ func (p *Proxy) Options() Options {
 	return o
 }
 
-// Allowed returns nil if the rules allow an address to be dialled.
+// Allowed returns nil if the rules allow an address. Like Check, it does not refuse the
+// machine's own public addresses.
 func (p *Proxy) Allowed(addr netip.Addr) error { return p.d.guard.check(addr) }
 
 // Close ends the proxy and every tunnel, and waits until they have ended.
@@ -244,7 +245,8 @@ func (p *Proxy) tunnel(up, down net.Conn, rest *bufio.ReadWriter) {
 func (p *Proxy) pipe(dst, src net.Conn, from io.Reader) {
 	buf := make([]byte, 32<<10)
 	for {
-		// Traffic in one direction keeps both alive, because a long upload has no answer.
+		// Traffic in one direction keeps both directions open, because a long upload has no
+		// answer.
 		until := time.Now().Add(p.o.IdleTimeout)
 		dst.SetDeadline(until)
 		src.SetDeadline(until)

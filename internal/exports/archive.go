@@ -18,11 +18,11 @@ import (
 // archive is an open zip archive with its nested archives.
 type archive struct {
 	files []*zip.File
-	left  int64 // bytes that may still be unpacked, of all
-	all   int64
-	held  int64 // bytes of nested archives that memory may still hold, of limit
-	limit int64
-	max   int // files
+	left  int64 // bytes that may still be unpacked
+	all   int64 // bytes that may be unpacked in total
+	held  int64 // bytes of nested archives that memory may still hold
+	limit int64 // bytes of nested archives that memory may hold in total
+	max   int   // the most files
 }
 
 func damaged(err error) error {
@@ -97,7 +97,7 @@ func (a *archive) open(r io.ReaderAt, size int64, nested bool) error {
 		if nested && isArchive(f.Name) {
 			data, err := a.read(f, maxNested)
 			if a.held -= int64(len(data)); a.held < 0 {
-				// Archives do not shrink in an archive, unless they are made for an attack.
+				// Archives hardly shrink again in an archive, unless they are made for an attack.
 				err = fault.New(fault.TooLarge, "The archives in the archive have more than the %s that an import may have. Import them one by one.", bytesize.Text(a.limit))
 			}
 			if err == nil {

@@ -24,8 +24,8 @@ type chatGPTMessage struct {
 	}
 }
 
-// shown reports whether the person sees the message. Calls of tools and reasoning are
-// messages of the assistant too.
+// shown reports whether the person sees the message. Calls of tools and reasoning are also
+// messages of the assistant, but the person does not see them.
 func (m *chatGPTMessage) shown() bool {
 	return m != nil && (m.Author.Role == "user" || m.Author.Role == "assistant") &&
 		(m.Recipient == "" || m.Recipient == "all") && m.Channel != "analysis" &&

@@ -71,8 +71,8 @@ func isClaudeFile(name string) bool {
 // claudePart is a part of a message.
 type claudePart struct{ Type, Text string }
 
-// claudeTexts returns the texts of the parts that the person sees as text, or the given text if
-// there are none.
+// claudeTexts returns the texts of the parts that the person sees as text. If there are no such
+// parts, it returns the given text.
 func claudeTexts(parts []claudePart, text string) (texts []string) {
 	for _, p := range parts {
 		if p.Type == "text" {

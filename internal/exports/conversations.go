@@ -61,7 +61,8 @@ func itemsFormat(r io.Reader) (format string, err error) {
 	return format, err
 }
 
-// eachItem calls f for each item of a JSON array, or for a JSON object.
+// eachItem calls f for each item of a JSON array. If the JSON is an object, eachItem calls f once
+// for the object.
 func eachItem(r io.Reader, f func(json.RawMessage) error) error {
 	wrong := func(err error) error {
 		if code := fault.CodeOf(err); code == fault.TooLarge {
@@ -112,7 +113,8 @@ func eachItem(r io.Reader, f func(json.RawMessage) error) error {
 	return nil
 }
 
-// skipBlanks returns the first character of a JSON text, which remains to be read.
+// skipBlanks skips the blanks before a JSON text. It returns the first character of the text,
+// and leaves it in the reader.
 func skipBlanks(in *bufio.Reader) (rune, error) {
 	for {
 		c, _, err := in.ReadRune()

@@ -173,7 +173,7 @@ func (b *builder) page(name, p string, content []byte) error {
 // factType is the type of imported facts.
 const factType = "imported"
 
-// fact adds a fact. If id is empty, its key derives from its value.
+// fact adds a fact. Its key derives from id, or from value if id is empty.
 func (b *builder) fact(id, value string) error {
 	value = clean(value)
 	if value == "" {
@@ -220,7 +220,8 @@ func Slug(text string) string {
 
 func slug(text string) string { return cmp.Or(Slug(text), "page") }
 
-// clean returns a text without control characters and without blanks around it.
+// clean returns a text without control characters, except tabs and line ends, and without
+// blanks around it.
 func clean(text string) string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
@@ -231,7 +232,8 @@ func clean(text string) string {
 	}, strings.ToValidUTF8(text, "\uFFFD")))
 }
 
-// title returns a text as one line.
+// title returns the beginning of a text as one line. If the text is empty, title returns the
+// value of otherwise.
 func title(text, otherwise string) string {
 	text = strings.Join(strings.Fields(clean(text)), " ")
 	if r := []rune(text); len(r) > 200 {

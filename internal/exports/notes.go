@@ -24,8 +24,8 @@ func isBasicMemory(page []byte) bool {
 	return err == nil && d.String("permalink") != ""
 }
 
-// hidden reports whether a folder or the file itself begins with a dot, or whether macOS has
-// added the file to an archive.
+// hidden reports whether the name of a file or of a folder around it begins with a dot, or
+// whether macOS has added the file to an archive.
 func hidden(name string) bool {
 	return space.HiddenPath(name) || strings.HasPrefix(name, "__MACOSX/")
 }
@@ -75,7 +75,7 @@ func notionName(part string) string {
 	return strings.TrimSpace(strings.TrimSpace(m[1])+" "+m[2][:8]) + ext
 }
 
-// notionFolder matches the folder around all pages. Each export has another name for it.
+// notionFolder matches the folder around all pages. Its name differs in each export.
 var notionFolder = regexp.MustCompile(`^([0-9a-f-]{36}_)?Export(Block)?-[0-9a-f-]{36}(-Part-\d+)?/`)
 
 func notionPath(p string) string {
@@ -105,7 +105,7 @@ func (b *builder) notion(a *archive) error {
 	return nil
 }
 
-// notionLink returns a link with the new names of its path.
+// notionLink returns a link with the path that its target gets in the import.
 func notionLink(link []byte) []byte {
 	u, err := url.Parse(string(link[2 : len(link)-1]))
 	if err != nil || u.Scheme != "" || u.Host != "" || u.Path == "" {

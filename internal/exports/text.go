@@ -91,7 +91,7 @@ func jsonFormat(r io.Reader) (string, error) {
 
 var (
 	// bullet matches the mark before an entry of a list. dated matches the date that assistants
-	// write before its text.
+	// write before the text of an entry.
 	bullet = regexp.MustCompile(`^\s*(?:[-*•]|\d{1,4}[.)])\s+`)
 	dated  = regexp.MustCompile(`^\[[^\]]{4,20}\]\s*[-–—:]\s*`)
 	// heading is a line that names the lines below it.

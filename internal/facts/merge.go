@@ -19,7 +19,7 @@ import (
 // MaxValue limits the value of a new fact, in bytes.
 const MaxValue = 8 << 10
 
-// usualSure is the confidence of an inferred fact without one.
+// usualSure is the confidence of an inferred fact that states none.
 const usualSure = .7
 
 // Path returns the path of a fact's file.
@@ -66,7 +66,8 @@ type Statement struct {
 	Confidence *float64 `json:"confidence,omitempty"`
 	// Explicit means that the user said the fact. Otherwise an AI inferred it.
 	Explicit bool `json:"explicit,omitempty"`
-	// Expires is the last day, as YYYY-MM-DD. Never removes the day of an existing fact.
+	// Expires is the last day on which the fact holds, as YYYY-MM-DD. The value Never removes
+	// the day of an existing fact.
 	Expires string `json:"expires,omitempty"`
 	// Base is the etag that the fact must have, or NoFact if the fact must not exist. An
 	// empty Base accepts every version.
@@ -138,7 +139,7 @@ func (s Statement) TooLong(doc []byte) string {
 	return s.tooLong()
 }
 
-// trimmed returns a value without the line ends of Windows, and without blanks around it.
+// trimmed returns a value with LF instead of CRLF, and without blanks around it.
 func trimmed(value string) string {
 	return strings.TrimSpace(strings.ReplaceAll(value, "\r\n", "\n"))
 }
@@ -172,7 +173,7 @@ const (
 	Replaced  Outcome = "replaced"
 	Confirmed Outcome = "confirmed" // the fact had the value already
 	Unchanged Outcome = "unchanged" // the fact had the value, and nothing is new
-	Kept      Outcome = "kept"      // the fact has another value, which outranks the statement
+	Kept      Outcome = "kept"      // the fact outranks the statement, which differs from it
 	Invalid   Outcome = "invalid"   // the file is not a valid fact
 	Refused   Outcome = "refused"   // the space refused the file
 	Stale     Outcome = "stale"     // the fact does not have the version that Base names
@@ -199,8 +200,8 @@ func (f Fact) byPerson() bool {
 	return f.Source == Explicit && (old || Origin{Tool: f.Tool}.person())
 }
 
-// Attribution returns a few words that say where the fact comes from, or "" if the file has neither a
-// source nor a client.
+// Attribution returns a few words that say where the fact comes from, or "" if the file has
+// neither a source nor a client.
 func (f Fact) Attribution() string {
 	with := func(words, preposition string) string {
 		if f.Client == "" {
@@ -239,8 +240,8 @@ func (f Fact) sure() float64 {
 // It returns the new file, or doc itself if nothing changes. The rules are:
 //
 //	the user's statement      replaces every fact
-//	an AI's inference         replaces an inferred fact of equal or lower confidence, and
-//	                          never what the user said
+//	an AI's inference         replaces an inferred or imported fact of equal or lower
+//	                          confidence, and never what the user said
 //	every statement           replaces a fact that has expired
 //	the same value again      confirms the fact, if the statement could replace it
 func Merge(doc []byte, s Statement, by Origin, now time.Time) ([]byte, Outcome) {

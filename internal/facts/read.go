@@ -34,7 +34,8 @@ type Fact struct {
 	// ByPerson reports that a person confirmed the fact, on the pages or on the command line.
 	// Otherwise an AI or a program says that the user said it.
 	ByPerson bool `json:"confirmed_by_person,omitempty"`
-	// Days, as YYYY-MM-DD. They are empty if the file has none.
+	// FirstSeen, Confirmed and Expires are days, as YYYY-MM-DD, or empty if the file has none.
+	// Confirmed is FirstSeen if the file only has the latter.
 	FirstSeen string `json:"first_seen,omitempty"`
 	Confirmed string `json:"last_confirmed,omitempty"`
 	Expires   string `json:"expires,omitempty"`
@@ -112,5 +113,5 @@ func Day(s string) string {
 // Percent returns the confidence in percent.
 func (f Fact) Percent() float64 { return 100 * f.Sure }
 
-// Over reports whether the fact has expired by a day.
+// Over reports whether the fact expired before the given day.
 func (f Fact) Over(today string) bool { return f.Expires != "" && f.Expires < today }

@@ -48,10 +48,10 @@ func cleanName(text, other string) string {
 	return other
 }
 
-// Repair returns the file of a fact with everything that a damaged file says. A valid fact
-// stays as it is. A file without a value gets its text as the value. Nobody has said the
-// value in this form, so a repaired fact counts as inferred and waits to be confirmed. ok is
-// false if the file has no text that a fact can hold.
+// Repair returns a valid fact with the text and the known fields of a damaged file. A valid fact
+// stays as it is. A file without a value gets its text as the value. Nobody has said the value
+// in this form, so a repaired fact counts as inferred, unless it was imported, and waits to be
+// confirmed. ok is false if the file has no text that a fact can hold.
 func Repair(doc []byte, now time.Time) (fixed []byte, ok bool) {
 	if Read(doc).Problem == "" {
 		return doc, true
@@ -136,7 +136,8 @@ func readable(doc []byte) frontmatter.Document {
 	return d
 }
 
-// wordsOf returns the lines of a file without the lines that only mark its front matter.
+// wordsOf returns the lines of a file that have a letter or a digit. The lines that mark the
+// front matter have none.
 func wordsOf(doc []byte) string {
 	lines := slices.DeleteFunc(strings.Split(string(doc), "\n"), func(l string) bool {
 		return !strings.ContainsFunc(l, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })

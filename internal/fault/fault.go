@@ -3,8 +3,8 @@
 // logs show.
 //
 // Inside a package, errors are wrapped with fmt.Errorf as usual. If the caller can fix an
-// error (bad input, a missing file, a limit), the package returns a *fault.Error. All other
-// errors are Internal, and their text never leaves the process.
+// error (bad input, a missing file, a limit) or needs its kind, the package returns a
+// *fault.Error. All other errors are Internal, and their text never leaves the process.
 //
 // New and Wrap create an error. CodeOf and PublicOf return what a caller may know of any error.
 package fault
@@ -37,8 +37,8 @@ const (
 // Error is a failure with a code and a message for the caller.
 type Error struct {
 	Code Code
-	// Public is a short sentence for the caller, without secrets, host paths
-	// or another user's data, that says what is wrong and what to do.
+	// Public is a short text for the caller that says what is wrong and what to do. It must
+	// not contain secrets, host paths or another user's data.
 	Public string
 	// RetryAfter, with Limited or Unavailable, is when to try again. Zero means unknown.
 	RetryAfter time.Duration

@@ -52,8 +52,8 @@ func Parse(doc []byte) (Document, error) {
 	return d, err
 }
 
-// String returns the text of a field that is a string, a number or a truth value, as it is
-// written in YAML. Line breaks become spaces. String returns "" for every other field.
+// String returns a field that is a string, a number or a truth value as one line of text. A
+// number gets its shortest form, so 5.10 becomes 5.1. String returns "" for every other field.
 func (d Document) String(key string) string {
 	switch v := d.Fields[key].(type) {
 	case string:
@@ -170,8 +170,8 @@ func parseBlock(block []byte) (fields map[string]any, written map[string][]strin
 	return nil, nil, errors.New("the front matter is not a list of “key: value” lines")
 }
 
-// decode parses into a tree of nodes, in which aliases are not expanded, so that no document
-// can grow. A panic of the parser counts as malformed YAML.
+// decode parses into a tree of nodes. Aliases are not expanded there, so a small document cannot
+// become a large one. A panic of the parser counts as malformed YAML.
 func decode(block []byte, into *yaml.Node) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -14,9 +14,9 @@ func Skip(doc []byte) int {
 }
 
 // ParseLoosely splits a document for readers that prefer a part of the fields to none. If
-// Parse refuses the block, Fields is nil and [Document.Written] reads the block's "key:
-// value" lines as valid UTF-8, for example a title with an unquoted colon. It reads nothing
-// from a block that is too long.
+// Parse refuses the block, Fields is nil, and [Document.Written] returns the texts of the block's
+// "key: value" lines, such as a title with an unquoted colon. Invalid UTF-8 is left out of them.
+// Written returns nothing for a block that is too long.
 func ParseLoosely(doc []byte) Document {
 	d, err := Parse(doc)
 	if err == nil {

@@ -73,7 +73,7 @@ func isStatic(exe string) (bool, error) {
 // The pages of other files stay. Their mappings may end while Reclaim runs, and other memory
 // may then take their addresses.
 func (g *Reclaimer) Reclaim() {
-	runtime.GC() // the second collection frees the content of each sync.Pool
+	runtime.GC() // FreeOSMemory collects again, and two collections empty each sync.Pool
 	debug.FreeOSMemory()
 	if g == nil || g.file == "" {
 		return

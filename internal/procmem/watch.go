@@ -15,7 +15,7 @@ type Idle struct {
 	Bytes uint64
 	// Start is how many checks in a row must find the process idle after its start.
 	Start int
-	// Checks is the same for later periods of work.
+	// Checks is how many checks in a row must find it idle after a later period of work.
 	Checks int
 }
 

@@ -53,7 +53,8 @@ func Load(name string) (*Box, error) {
 }
 
 // create writes the key under another name first, so that the file called name is always
-// complete. If two processes create a key, the first wins.
+// complete. If two processes create a key, the first wins, provided that the file system has
+// links.
 func create(name string) error {
 	key := make([]byte, keySize)
 	rand.Read(key)                                        // never fails

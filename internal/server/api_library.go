@@ -11,8 +11,8 @@ import (
 	"satchel/tools"
 )
 
-// emptyHead is the head of the empty space that the REST API uses with the library
-// (service.IsLibraryOnly).
+// emptyHead is the head of the empty space. The REST API uses this space for commands that see
+// only the library (service.IsLibraryOnly).
 const emptyHead = space.CommitID("0000000000000000000000000000000000000000")
 
 // spaces is the part of the store of spaces that the pool needs.
@@ -96,7 +96,7 @@ func (l *libraries) Commit(ctx context.Context, id space.SpaceID, cs space.Chang
 	return l.spaces.Commit(ctx, id, cs, m)
 }
 
-// WaitView waits until the history that a sandbox sees of a space is at the space's head.
+// WaitView waits until the history of a space that sandboxes see reaches the space's head.
 func (l *libraries) WaitView(ctx context.Context, id space.SpaceID) error {
 	if service.IsLibraryOnly(id) {
 		return nil

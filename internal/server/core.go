@@ -54,7 +54,7 @@ type Core struct {
 	deletions deletions
 }
 
-// allowList returns the list of people who become users without an invitation.
+// allowList returns the list of people who may become users without an invitation.
 func allowList(a config.Auth) auth.AllowList {
 	return auth.AllowList{Emails: a.AllowEmails, Domains: a.AllowDomains, GitHubUsers: a.AllowGitHubUsers, GitHubOrgs: a.AllowGitHubOrgs}
 }

@@ -65,7 +65,7 @@ func (c *Core) endSpace(ctx context.Context, id space.SpaceID, e ending) error {
 	errs = append(errs,
 		c.remotes.Remove(ctx, id),
 		c.sources.RemoveAll(ctx, id),
-		// Sandboxes may store files until they have stopped.
+		// This step must follow cutOff, because sandboxes store files until they have stopped.
 		c.held.DropSpace(ctx, id),
 		c.reviews.Forget(ctx, id),
 		c.secrets.Forget(ctx, id),
@@ -113,7 +113,7 @@ func (d *deletions) begin(id space.SpaceID) <-chan struct{} {
 				return
 			}
 			if d.ctx.Err() != nil {
-				return // the next start takes it up
+				return // the next start continues the deletion
 			}
 			d.log.Error("remove what a deleted space held; it is tried again", "space", id, "err", err)
 			again := time.NewTimer(endAgain)
@@ -196,8 +196,8 @@ func (s *Server) cutOff(ctx context.Context, id space.SpaceID) error {
 	return s.bash.pool.EndSpace(ctx, id)
 }
 
-// endGivenRemotes removes the remotes of given spaces that an earlier process did not
-// remove.
+// endGivenRemotes removes the remotes of spaces that were given to another person, if an
+// earlier process did not remove them.
 func (s *Server) endGivenRemotes(ctx context.Context) error {
 	const page = 1000
 	var errs []error

@@ -72,10 +72,11 @@ func newLimits(a config.Auth) limits {
 	}
 }
 
-// guesses are requests to the tools with an invalid token.
+// guesses are requests to the tools without a valid token.
 const guesses = "guess"
 
-// allow counts a request without a token.
+// allow counts a request without a valid token. It returns whether the address may send the
+// request, and otherwise how long it must wait.
 func (f *front) allow(r *http.Request, what string) (time.Duration, bool) {
 	l, label := f.limits.general, "page"
 	switch what {
@@ -268,7 +269,7 @@ func (s *Server) resourceMetadata() http.Handler {
 	scopes := strings.Fields(s.scopeNames([]space.Scope{space.ScopeRead, space.ScopeWrite}))
 	byOrigin := map[string]http.Handler{}
 	for _, o := range append([]string{s.issuer}, s.local...) {
-		// The built-in authorization server has the same name.
+		// The built-in authorization server has the same origin.
 		byOrigin[o] = oauth.ResourceMetadata(o+"/mcp", []string{cmp.Or(s.Config.Auth.Issuer.URL, o)}, scopes)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -314,20 +315,20 @@ func (s *Server) scopeNames(scopes []space.Scope) string {
 	return strings.Join(names, " ")
 }
 
-// originFor returns the URL at which a request's client reached the server. The URLs in its
-// answers begin with it.
+// originFor returns the URL at which a request's client reached the server. The URLs in the
+// server's answer begin with this URL.
 func (s *Server) originFor(r *http.Request) string { return s.at(r.Host) }
 
-// resourceMetadataURL returns the URL of the RFC 9728 document, for the challenge of a
-// request.
+// resourceMetadataURL returns the URL of the RFC 9728 document, for the challenge that answers
+// a request.
 func (s *Server) resourceMetadataURL(r *http.Request) string {
 	return s.at(r.Host) + "/.well-known/oauth-protected-resource/mcp"
 }
 
 // bySite returns a suffix for the bucket of requests that a page of another site sends from
 // a person's browser, for example for an image, a frame or a script. With its own bucket
-// such a page does not use up the person's limits. Navigation counts as the person's. Only
-// browsers set these headers; pages cannot.
+// such a page does not use up the person's limits. Navigation counts as the person's. A page
+// cannot set these headers, only the browser can.
 func bySite(r *http.Request) string {
 	h := r.Header
 	switch h.Get("Sec-Fetch-Site") {
@@ -343,8 +344,8 @@ func bySite(r *http.Request) string {
 	return " by another site"
 }
 
-// guess counts a request without a valid token. It does not log a request without any
-// token, because every client begins with one.
+// guess counts a request without a valid token. It does not log a request without any token,
+// because every client begins with such a request.
 func (f *front) guess(r *http.Request) (time.Duration, bool) {
 	if r.Header.Get("Authorization") != "" {
 		f.guessed.note(f.addresses.Of(r))

@@ -65,8 +65,9 @@ func ytDlp() string {
 	return program
 }
 
-// workflowsURL returns the database of running syncs. A SQLite file has one writer, so workflows
-// have a file of their own. It can be deleted: the next sync of each source starts from the beginning.
+// workflowsURL returns the URL of the database that records the progress of running syncs. A
+// SQLite file has one writer, so this database is a file of its own. The file can be deleted: the
+// next sync of each source then starts from the beginning.
 func workflowsURL(cfg *config.Config) string {
 	if _, ok := database.SQLitePath(cfg.DatabaseURL()); ok {
 		return "sqlite:" + filepath.Join(cfg.DataDir, "run", "workflows.db")
@@ -74,8 +75,8 @@ func workflowsURL(cfg *config.Config) string {
 	return cfg.DatabaseURL()
 }
 
-// ofPeople passes on the events of spaces that do not belong to a sync. The search index follows the
-// source of such a space, so it must not index the space too.
+// ofPeople passes on the events of spaces that do not belong to a sync. The search index follows
+// the sources of syncs, so it must not index their spaces too.
 type ofPeople struct {
 	syncs *syncs.Manager
 	to    space.Events

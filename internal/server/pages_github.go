@@ -96,8 +96,8 @@ func (s *Server) routeWebhook(mux *http.ServeMux) {
 // maxNamed limits the places of secrets that a refusal lists.
 const maxNamed = 5
 
-// reviewSecrets refuses to connect a space with likely secrets. The first push would
-// publish everything that was saved without a search for secrets.
+// reviewSecrets refuses to connect a space with likely secrets. The first push would publish
+// those that the space accepted while it had no remote.
 func (s *Server) reviewSecrets(ctx context.Context, l auth.RepositoryLink) error {
 	had, has, err := s.remotes.Get(ctx, l.Space)
 	if err != nil || !s.Config.Space.ScreenSecrets || has && had.URL == s.github.client.Load().CloneURL(l.FullName) {

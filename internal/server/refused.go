@@ -22,7 +22,7 @@ const (
 )
 
 // refused keeps the last refused request of each client, by its name and address, so that the
-// pages can say why a client fails to connect. It is lost when the server stops.
+// pages can say why a client fails to connect. The requests are lost when the server stops.
 type refused struct {
 	now func() time.Time
 	by  *lru.Cache[refusedKey, web.RefusedRequest]
@@ -100,7 +100,7 @@ func reasonIn(body []byte) string {
 	return ""
 }
 
-// printable returns a text without control characters, of at most so many bytes.
+// printable returns the beginning of a text, without control characters. most limits its bytes.
 func printable(s string, most int) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {

@@ -115,9 +115,8 @@ func sshOf(cfg config.Remotes) *transport.SSH {
 	return &transport.SSH{KeyFile: cfg.SSHKey, KnownHosts: cfg.SSHKnownHosts}
 }
 
-// screen searches content that would be pushed for secrets. In a space without a remote it
-// only warns. Nothing leaves the server then, but a remote may be set later, and members
-// can read the history.
+// screen looks for secrets in new content. In a space without a remote it only warns. Nothing
+// leaves the server then, but a remote may be set later, and members can read the history.
 func (l *links) screen(ctx context.Context, id space.SpaceID, p space.Path, content []byte, before func() ([]byte, error)) error {
 	err := l.secrets.Screen(ctx, id, p, content, before)
 	var refusal *secretscan.Refusal

@@ -14,7 +14,7 @@ import (
 // they end within a second. Rights that this process revokes end at once.
 const lookEvery = 400 * time.Millisecond
 
-// userEnded stops everything that runs for a removed person.
+// userEnded stops everything that runs for a removed or suspended person.
 func (s *Server) userEnded(ctx context.Context, user space.UserID) {
 	s.mcp.End(func(p auth.Principal) bool { return p.User == user })
 	s.live.End(user, "")
@@ -83,7 +83,7 @@ func (s *Server) recheck(ctx context.Context) {
 // new entry can appear before an entry that was already read. Therefore the server reads
 // the end of the log again for some time after each change.
 const (
-	readBack     = 1000 // acts
+	readBack     = 1000 // entries
 	readBackTime = 10 * time.Second
 	recheckEvery = time.Minute
 )

@@ -9,7 +9,7 @@ import (
 	"satchel/mcp"
 )
 
-// routes are the handlers of the public address.
+// routes returns the handler of the public address.
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	// watched notes the refused requests of clients that connect, so that the pages can say why

@@ -27,8 +27,8 @@ type Runtime interface {
 // ProgramsDir is where a server has the programs of its sandboxes.
 func ProgramsDir(cfg *config.Config) string { return filepath.Join(cfg.DataDir, "run", "programs") }
 
-// NewRuntime returns the configured runtime, or nil if there is none. Its state is in
-// runDir, which nothing else may use. It keeps spare sandboxes booted for the next users.
+// NewRuntime returns the configured runtime, or nil if there is none. Its state is in runDir,
+// which nothing else may use. The runtime keeps spare sandboxes booted for the next users.
 func NewRuntime(cfg *config.Config, runDir, programsDir string, spare int, log *slog.Logger) (Runtime, error) {
 	if cfg.Sandbox.Runtime == "none" {
 		return nil, nil
@@ -55,8 +55,8 @@ func limitsOf(cfg *config.Config) space.Limits {
 	return limits
 }
 
-// bash runs commands: it is the pool over the runtime of the core. It is nil if the
-// configuration switches bash off.
+// bash runs commands in the sandboxes of a pool, which uses the core's runtime. It is nil if
+// the configuration switches bash off.
 type bash struct {
 	pool *sandbox.Pool
 

@@ -56,7 +56,7 @@ type listening struct {
 func (s *secure) servers(b *bodies, g *signals, routes http.Handler) []listening {
 	public := b.server(g, strictTransport(routes))
 	public.TLSConfig = s.manager.TLSConfig()
-	// Failed handshakes are not logged: internet scanners cause them all the time.
+	// Failed handshakes are logged only for debugging, because internet scanners cause many.
 	public.ErrorLog = slog.NewLogLogger(g.log.With("part", "https").Handler(), slog.LevelDebug)
 	out := []listening{{public, tls.NewListener(s.https, public.TLSConfig)}}
 	if s.plain != nil {

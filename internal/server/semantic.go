@@ -84,8 +84,8 @@ func Semantic(cfg *config.Config, dir string, log *slog.Logger) (_ *rank.Semanti
 	return m, nil
 }
 
-// embeddings returns the address of the embedding model. For a model in a local directory,
-// it starts the program that serves it; stop ends that program.
+// embeddings returns how to reach the embedding model. For a model in a local directory, it
+// starts the program that serves the model. stop ends that program.
 func embeddings(cfg *config.Config, log *slog.Logger) (o endpoint.EmbeddingOptions, stop func(), err error) {
 	c := &cfg.Search.Embeddings
 	key, err := c.Key.Read("search.embeddings.key")
@@ -108,7 +108,7 @@ func embeddings(cfg *config.Config, log *slog.Logger) (o endpoint.EmbeddingOptio
 	if err != nil {
 		return o, nil, fault.New(fault.Unavailable, "search.embeddings.model is a directory, and another program is needed to run its model: %s. Install it, or name an endpoint with search.embeddings.url.", err)
 	}
-	// Two processes may use one data directory in turn, but not one socket.
+	// Each process needs a socket of its own, even if two use one data directory in turn.
 	dir, err := os.MkdirTemp("", "satchel-embed-")
 	if err != nil {
 		return o, nil, err

@@ -218,7 +218,7 @@ func (s *Server) applyAllowList(ctx context.Context) error {
 	return nil
 }
 
-// openTools creates the tools for clients and the pages.
+// openTools creates the tools for MCP clients, and the REST API with its own tools.
 func (s *Server) openTools() (err error) {
 	o := tools.Options{
 		Service:   s.Service,
@@ -264,8 +264,8 @@ func (s *Server) openMCP() (err error) {
 }
 
 // Serve answers requests until ctx ends. Then it shuts down: it refuses new requests, gives
-// running commands time to end, and commits their changes. It calls ready when requests are
-// answered.
+// running commands time to end, and commits their changes. It calls ready as soon as it answers
+// requests.
 func (s *Server) Serve(ctx context.Context, ready func()) error {
 	if err := s.recallLinks(ctx); err != nil {
 		return err
@@ -338,7 +338,7 @@ func (s *Server) catchUp() []space.SpaceID {
 	if err != nil {
 		s.Log.Error("list the spaces", "err", err)
 	}
-	ids = slices.DeleteFunc(ids, func(id space.SpaceID) bool { return !s.Git.Exists(id) || s.syncs.Owns(id) }) // without deleted ones
+	ids = slices.DeleteFunc(ids, func(id space.SpaceID) bool { return !s.Git.Exists(id) || s.syncs.Owns(id) }) // without deleted spaces and those of syncs
 	for _, id := range ids {
 		s.follower.Refresh(id)
 	}
@@ -369,7 +369,7 @@ func (s *Server) shutdown(servers []*http.Server, commands *http.Server) error {
 	var errs []error
 	var pending sync.WaitGroup
 	for _, srv := range servers {
-		// Closes the listeners at once; returns when requests are answered.
+		// Shutdown closes the listeners at once, and returns when requests are answered.
 		pending.Go(func() {
 			if err := srv.Shutdown(ctx); err != nil {
 				_ = srv.Close()

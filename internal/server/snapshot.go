@@ -14,7 +14,7 @@ import (
 
 // snapshotRepository is the repository that has the files of all synced sources.
 type snapshotRepository struct {
-	changed chan struct{} // a sync has ended
+	changed chan struct{} // gets a value when a sync has ended
 
 	mu      sync.Mutex
 	problem string
@@ -38,8 +38,8 @@ func (r *snapshotRepository) trouble() string {
 	return r.problem
 }
 
-// followSnapshot keeps the space of the snapshot repository up to date until ctx ends. Its remote
-// pushes the commits.
+// followSnapshot keeps the space of the snapshot repository up to date until ctx ends. The
+// repository is the space's remote, so the commits are pushed to it.
 func (s *Server) followSnapshot(ctx context.Context) {
 	cfg := s.Config.Snapshot
 	ready, shown := false, ""

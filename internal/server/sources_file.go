@@ -20,7 +20,7 @@ import (
 type sourcesFile struct {
 	name  string // empty if there is no file
 	again chan struct{}
-	seen  fileState // that was read last
+	seen  fileState // the version that was read last
 
 	mu sync.Mutex
 	// problem says why the file cannot be read, and problems which entries could not be applied.
@@ -34,7 +34,8 @@ func newSourcesFile(cfg *config.Config) *sourcesFile {
 	return f
 }
 
-// ReloadSources requests that the sources of the configuration file are read again. It does not wait.
+// ReloadSources requests that the sources of the configuration file are read again. It does not
+// wait for that.
 func (s *Server) ReloadSources() {
 	select {
 	case s.file.again <- struct{}{}:
@@ -146,7 +147,7 @@ func entryInput(e config.SyncedSource) service.SyncedSourceInput {
 	return in
 }
 
-// CheckSource checks an entry of the configuration file; see config.Source.
+// CheckSource checks an entry of the configuration file; see config.Source.CheckSource.
 func CheckSource(e config.SyncedSource) (known []string, err error) {
 	for _, k := range upstream.Kinds() {
 		if k.Name == e.Kind {

@@ -29,7 +29,7 @@ type probed struct {
 }
 
 // why returns a short public reason why nothing can be saved, or "". It waits for an
-// unresponsive disk only as long as its caller does.
+// unresponsive disk only until ctx ends.
 func (p *writeProbe) why(ctx context.Context, c *Core) string {
 	if last := p.last.Load(); last != nil && time.Since(last.at) < probeEvery {
 		return last.why

@@ -13,7 +13,7 @@ import (
 
 // Admit admits a person who signs in for the first time, either with an open invitation,
 // which it accepts in the same transaction, or by the allow list. It readmits a suspended
-// person if another entry of the allow list admits them. name is the user name that the
+// person if an entry of the allow list admits them. name is the user name that the
 // person chose; if it is empty, Admit makes one from the claims. The error is a
 // fault.Forbidden if nothing admits the person, a fault.NotFound if the invitation has
 // ended, and a fault.Conflict or fault.Invalid for the name.

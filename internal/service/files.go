@@ -123,10 +123,10 @@ type WriteFilesInput struct {
 	Partial bool `json:"partial"`
 }
 
-// WriteFiles commits all changes. If one is refused, it commits none, unless Partial is
-// set. It returns a fault.Conflict if a file has changed after the version that a change is
-// based on. If the message is refused, the commit has no message and Rejected says so. A
-// file under memory/ that is not a valid fact gets a warning.
+// WriteFiles commits all changes. If one is refused, it commits none, unless Partial is set. A
+// change is refused with a fault.Conflict if its file has changed after the version that the
+// change is based on. If the message is refused, the commit has no message and Rejected says so.
+// A file under memory/ that is not a valid fact gets a warning.
 func (s *Service) WriteFiles(ctx context.Context, a Actor, in WriteFilesInput) (space.Commit, error) {
 	m, err := s.authorizeSpace(ctx, a, "WriteFiles", in.Space)
 	if err != nil {
@@ -193,8 +193,8 @@ func (s *Service) commitAll(ctx context.Context, who Actor, id space.SpaceID, ch
 // maxAttempts limits the attempts of onNewest.
 const maxAttempts = 100
 
-// onNewest runs f until it does not fail with a fault.Conflict, because f changes the newest
-// commit and another client may change the same files meanwhile.
+// onNewest runs f until it does not fail with a fault.Conflict. f reads the newest commit, and
+// another client may change the same files before f commits.
 func onNewest[T any](f func() (T, error)) (T, error) {
 	for range maxAttempts {
 		out, err := f()

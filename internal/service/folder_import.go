@@ -22,13 +22,14 @@ type ImportFolderInput struct {
 	Files []FolderFile
 	// MaxFile is the largest file to import, in bytes. Zero means no limit.
 	MaxFile int64
-	// Replace replaces the files of which the space has another version. Otherwise these stay.
+	// Replace replaces files of which the space has another version. Otherwise the space's
+	// version stays.
 	Replace bool
 	// DryRun reports what the import would do, and changes nothing.
 	DryRun bool
 }
 
-// FolderFile is a file of a folder. Path begins with the name of the folder.
+// FolderFile is a file to import. Path begins with the name of its folder, if it is in one.
 type FolderFile struct {
 	Path string
 	Size int64 // in bytes

@@ -118,7 +118,7 @@ const (
 	MaxUsageDays     = 365
 )
 
-// ListClientUsageInput selects the last days, with today.
+// ListClientUsageInput selects the last days, including today.
 type ListClientUsageInput struct {
 	Days int `json:"days"` // default DefaultUsageDays, at most MaxUsageDays
 }

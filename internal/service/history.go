@@ -33,7 +33,7 @@ func (v View) Show(ctx context.Context, at space.CommitID) (space.Commit, error)
 }
 
 // Changes lists the files at or under a path that differ between two commits, at most limit
-// of them. total counts all of these files. An empty from means the empty tree.
+// of them. total counts them without the limit. An empty from means the empty tree.
 func (v View) Changes(ctx context.Context, from, to space.CommitID, p space.Path, limit int) (files []space.FileChange, total int, err error) {
 	return v.s.git.Changes(ctx, v.ID, from, to, p, limit)
 }

@@ -60,7 +60,7 @@ type ImportState struct {
 type importRuns struct {
 	ImportOptions
 	into   func(ctx context.Context, id space.SpaceID, src gitstore.ImportSource, m space.Meta, progress func(string)) (gitstore.ImportResult, error)
-	may    func(ctx context.Context, user space.UserID, id space.SpaceID) error // nil if the person may change the space
+	may    func(ctx context.Context, user space.UserID, id space.SpaceID) error // returns nil if the person may change the space
 	record func(ctx context.Context, by space.UserID, id space.SpaceID, detail map[string]any)
 	now    func() time.Time
 	log    *slog.Logger

@@ -35,7 +35,7 @@ func (s *Service) withIndex(f func(x *index.Index) error) (err error) {
 
 var errNoIndex = fault.New(fault.Unavailable, "There is no search index here.")
 
-// catchUp brings the index of a collection to its head.
+// catchUp brings the index of a collection to the collection's head.
 func catchUp(ctx context.Context, x *index.Index, id space.SpaceID, src index.Source) error {
 	there, err := x.AtHead(ctx, id, src)
 	if err != nil || there {
@@ -45,7 +45,7 @@ func catchUp(ctx context.Context, x *index.Index, id space.SpaceID, src index.So
 }
 
 // catchUpLibrary updates the indexes of published sources, as a running server does in the
-// background. It skips sources that fail. The answer then says that their index is behind.
+// background. It skips sources that fail. The search then reports that their index is behind.
 func (s *Service) catchUpLibrary(ctx context.Context, x *index.Index, cols []index.Collection) error {
 	for _, c := range cols {
 		if c.Label == SpaceLabel {
@@ -78,8 +78,8 @@ func (s *Service) purgeIndex(ctx context.Context, x *index.Index, id space.Space
 
 // ReindexInput selects spaces to index again.
 type ReindexInput struct {
-	// Space selects one space. The zero SpaceRef selects all spaces. With Changed, it
-	// selects the first administrator's first space.
+	// Space selects one space. The zero SpaceRef selects all spaces, or with Changed only the
+	// first administrator's first space.
 	Space SpaceRef `json:"space"`
 	// Changed lists paths of one space to read again. If it is nil, the whole index is
 	// rebuilt.
@@ -163,7 +163,7 @@ func ownerLabel(n store.UserName) string {
 	return n.Name
 }
 
-// RankPagesInput selects queries to rank in a space.
+// RankPagesInput holds queries to run in a space.
 type RankPagesInput struct {
 	Space   SpaceRef     `json:"space"`
 	Queries []string     `json:"queries"`
@@ -180,7 +180,7 @@ type RankResult struct {
 // Ranking is the result of one query.
 type Ranking struct {
 	Paths []space.Path `json:"paths"` // best first
-	// Took is the duration of the search, as for a user.
+	// Took is how long a user would wait for the search.
 	Took time.Duration `json:"took"`
 }
 
@@ -210,7 +210,7 @@ func (s *Service) RankPages(ctx context.Context, a Actor, in RankPagesInput) (Ra
 		}
 		for i, q := range in.Queries {
 			var ranking Ranking
-			// Sound ensures that no partial index is measured.
+			// Sound ensures that no damaged index is measured.
 			err := x.Sound(ctx, m.ID, src, func() (err error) {
 				ranking.Paths, ranking.Took, err = evaluate.RankPaths(ctx, x, []index.Collection{{ID: m.ID, Label: SpaceLabel}}, q, in.Depth)
 				return err

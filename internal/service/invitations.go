@@ -13,7 +13,7 @@ type InviteToServerInput struct {
 	By    string `json:"by,omitempty"` // at the command line, the inviter; empty for the first administrator
 	Admin bool   `json:"admin"`        // the person who accepts becomes an admin
 	Note  string `json:"note"`
-	Email string `json:"email"` // if an admin invites: the address of a new person without one
+	Email string `json:"email"` // if an admin invites: the address for a new person who has none
 }
 
 // InviteToServer creates an invitation to become a user.

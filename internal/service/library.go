@@ -14,7 +14,8 @@ import (
 
 // ListSourcesInput selects sources.
 type ListSourcesInput struct {
-	// User is the reader. Only the operator can set it. Empty lists every source.
+	// User is the reader. Only the operator can set it. Without it, the operator gets every
+	// source.
 	User string `json:"user,omitempty"`
 }
 

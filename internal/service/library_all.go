@@ -9,7 +9,7 @@ import (
 )
 
 // SourceOrigin is what readers of a source learn about its upstream: where their pages come from.
-// Its names are those of the settings of the kinds github and youtube.
+// The JSON names are those of the settings of the kinds github and youtube.
 type SourceOrigin struct {
 	Repo        string `json:"repo,omitempty"`
 	Branch      string `json:"branch,omitempty"` // empty: the repository's default branch

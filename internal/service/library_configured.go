@@ -33,8 +33,8 @@ type ConfiguredSources struct {
 
 // ConfigureSources makes the sources of the configuration file agree with their entries. An entry
 // takes over a source with its ID that the operator added by a command. A source whose entry has
-// left the file stays, and is synced on request only. An entry that cannot be applied changes nothing;
-// the result names it.
+// left the file stays, and is synced on request only. The result names each entry that could not
+// be applied.
 func (s *Service) ConfigureSources(ctx context.Context, a Actor, in ConfigureSourcesInput) (ConfiguredSources, error) {
 	var out ConfiguredSources
 	if err := s.authorize(a, "ConfigureSources"); err != nil {

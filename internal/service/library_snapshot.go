@@ -12,7 +12,7 @@ import (
 // repository of the configuration.
 const SnapshotSpace space.SpaceID = "s_aaaaaaaaaaaaaaaaaaaaaaaaaa"
 
-// snapshotName is the name of the space. No source can have it, since IDs have no spaces.
+// snapshotName is the name of the space. No source can have it, because IDs contain no blanks.
 const snapshotName = "snapshot repository"
 
 // ConfigureSnapshotInput is the snapshot repository. An empty URL means none.

@@ -22,8 +22,9 @@ type SyncedSourceInput struct {
 	syncs.Setting
 }
 
-// mayFollow returns the setting with its kind and defaults, if the actor may add a source with
-// it. Everybody but the operator and admins needs an entry in the list of the configuration.
+// mayFollow returns the setting with its kind and defaults, if the actor may add such a source.
+// Everybody but the operator and admins can only upload, or use an address that the
+// configuration lists.
 func (s *Service) mayFollow(a Actor, in syncs.Setting) (syncs.Setting, error) {
 	if s.syncs == nil {
 		return in, fault.New(fault.Unavailable, "Sources cannot be updated here.")

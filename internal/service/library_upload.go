@@ -15,12 +15,13 @@ import (
 // UploadToSourceInput is a file for an uploaded source.
 type UploadToSourceInput struct {
 	ID string
-	// Name is the name of the file. Its extension is its format, and it can begin with a directory of
-	// the source, such as guides/start.pdf. The files of a .zip archive keep their own names.
+	// Name is the name of the file. Its extension says the format. The name can begin with a
+	// directory of the source, such as guides/start.pdf. The files of a .zip archive keep their
+	// own names.
 	Name   string
 	Stream io.Reader
-	// Create adds the source with this title, description and audience if it does not exist. The ID
-	// is that of the input, and the kind is upload.
+	// Create adds the source with this title, description and audience if it does not exist.
+	// The new source has the ID above and the kind upload.
 	Create *SyncedSourceInput
 }
 
@@ -34,8 +35,8 @@ type UploadedToSource struct {
 // uploadTime limits an upload with its conversion.
 const uploadTime = 15 * time.Minute
 
-// maxUploadsAtOnce limits the uploads of a person at a time. Each takes up to upstream.MaxUpload of the
-// disk, for as long as its client sends.
+// maxUploadsAtOnce limits the uploads of a person at a time. Each takes up to upstream.MaxUpload
+// of the disk while its client sends.
 const maxUploadsAtOnce = 3
 
 // UploadToSource adds the pages of a file to an uploaded source, or transcripts to a source that

@@ -35,8 +35,7 @@ func (s *Service) ListSyncs(ctx context.Context, a Actor, in ListSourcesInput) (
 	return out, nil
 }
 
-// CountFailedSyncs counts the sources that the actor may change and that do not follow their
-// upstream.
+// CountFailedSyncs counts the sources that the actor may change and whose sync has a problem.
 func (s *Service) CountFailedSyncs(_ context.Context, a Actor, _ None) (int, error) {
 	if err := s.authorize(a, "CountFailedSyncs"); err != nil || s.syncs == nil {
 		return 0, err

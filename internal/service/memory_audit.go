@@ -36,7 +36,7 @@ type MemoryAudit struct {
 // AuditFinding is one thing to mend, and the facts that it concerns.
 type AuditFinding struct {
 	Kind   AuditKind    `json:"kind"`
-	Advice string       `json:"advice"` // a sentence
+	Advice string       `json:"advice"` // what is wrong and what to do
 	Facts  []MemoryFact `json:"facts"`
 	// Left counts the facts that are not listed, because there are too many.
 	Left int `json:"left,omitempty"`
@@ -144,9 +144,9 @@ func auditFacts(ctx context.Context, all []MemoryFact, now time.Time) MemoryAudi
 	return out
 }
 
-// alikeFacts groups the facts whose values are facts.Words.Similar. If two values are similar, a
-// word is among the rarest words of both. So only facts that share such a word are compared
-// (prefix filtering).
+// alikeFacts groups the facts with similar values (facts.Words.Similar). Two similar values share
+// a word that is among the rarest words of each. So only facts that share such a word are
+// compared (prefix filtering).
 func alikeFacts(ctx context.Context, all []MemoryFact, of []int) [][]int {
 	words := map[int]facts.Words{}
 	count := map[string]int{}
@@ -181,7 +181,7 @@ func alikeFacts(ctx context.Context, all []MemoryFact, of []int) [][]int {
 		}
 		parent[i] = i
 		if len(words[i]) == 0 {
-			continue // such values, as an emoji, have nothing in common
+			continue // values without words, such as an emoji, are not alike
 		}
 		for w := range words[i] {
 			ranks[i] = append(ranks[i], rank[w])

@@ -119,7 +119,7 @@ func (v View) factsWith(ctx context.Context, at space.CommitID, query facts.Word
 	return found, nil
 }
 
-// factsNamed returns the facts that keys name, sorted by path, and the keys without one.
+// factsNamed returns the facts that keys name, sorted by path, and the keys that name none.
 func (v View) factsNamed(ctx context.Context, at space.CommitID, in ForgetInput) (found []MemoryFact, missing []string, err error) {
 	files, err := v.factFiles(ctx, at)
 	if err != nil {

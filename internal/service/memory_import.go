@@ -62,9 +62,9 @@ const (
 	maxImportsWaiting = 4   // of one user
 )
 
-// ImportMemory imports an export of another program in one commit. Pages and facts that an
-// earlier import has created are not created again. It leaves alone what people have changed
-// since. If it fails, it changes nothing.
+// ImportMemory imports an export of another program in one commit. It replaces the pages and
+// facts of an earlier import, except those that were changed since. If it fails, it changes
+// nothing.
 func (s *Service) ImportMemory(ctx context.Context, a Actor, in ImportMemoryInput) (ImportedMemory, error) {
 	v, err := s.open(ctx, a, "ImportMemory", in.Space)
 	if err != nil {

@@ -58,7 +58,7 @@ func Operations() []Operation {
 		operation((*Service).RemoveSyncedSource, Right{Scope: space.ScopeWrite}),
 		inProcess("UploadToSource", Right{Scope: space.ScopeWrite}),
 		operation((*Service).RemoveFromSource, Right{Scope: space.ScopeWrite}),
-		// Only the operator's configuration file.
+		// Only the operator's configuration file performs these two operations.
 		inProcess("ConfigureSources", Right{Admin: true}),
 		inProcess("ConfigureSnapshot", Right{Admin: true}),
 		operation((*Service).CancelSync, Right{Scope: space.ScopeWrite}),

@@ -197,7 +197,7 @@ func (s *Service) userRemoved(ctx context.Context, a Actor, u store.User) (Remov
 			continue
 		}
 		out.Spaces = append(out.Spaces, SpaceName{sp.ID, sp.Name})
-		// Stop pushing with their token.
+		// Stop pushing with the token of the removed person.
 		if err := s.endRemote(ctx, a, sp.ID); err != nil {
 			return RemovedUser{}, fmt.Errorf("remove the remotes of a removed user: %w", err)
 		}
@@ -225,7 +225,8 @@ type Link struct {
 	Expires time.Time `json:"expires"`
 }
 
-// CreateLoginLink creates a link that signs a person in once. It ends their earlier links.
+// CreateLoginLink creates a link that signs a person in once. It ends their earlier links, except
+// mailed ones.
 func (s *Service) CreateLoginLink(ctx context.Context, a Actor, in CreateLoginLinkInput) (Link, error) {
 	if err := s.authorize(a, "CreateLoginLink"); err != nil {
 		return Link{}, err

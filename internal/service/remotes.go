@@ -21,7 +21,7 @@ type SpaceStatus struct {
 	space.RemoteStatus
 	// Pending are the person's files that could not be committed.
 	Pending []space.PendingFile `json:"held"`
-	// Secrets are set only by SetRemote. If there are any, it changed nothing.
+	// Secrets are set only by SetRemote. If there are any, SetRemote changed nothing.
 	Secrets []FoundSecret `json:"secrets,omitempty"`
 }
 
@@ -75,7 +75,7 @@ func (s *Service) statusOf(ctx context.Context, a Actor, ref SpaceRef, m store.M
 // ListRemoteStatesInput is empty.
 type ListRemoteStatesInput struct{}
 
-// ListRemoteStates returns the states of the remotes of the actor's spaces, from memory.
+// ListRemoteStates returns the last known states of the remotes of the actor's spaces.
 func (s *Service) ListRemoteStates(ctx context.Context, a Actor, _ ListRemoteStatesInput) (map[space.SpaceID]space.RemoteState, error) {
 	if err := s.authorize(a, "ListRemoteStates"); err != nil {
 		return nil, err
@@ -196,9 +196,9 @@ func (s *Service) inDataDir(url string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// allowFirstPush returns the likely secrets in a space that gets a new remote. The first
-// push publishes the whole history, which was never searched for secrets. If the input
-// allows all of them, allowFirstPush stores the allowances and returns none.
+// allowFirstPush returns the likely secrets in a space that gets a new remote. The first push
+// publishes the whole history, and a space without a remote accepts secrets. If the input allows
+// all of them, allowFirstPush stores the allowances and returns none.
 func (s *Service) allowFirstPush(ctx context.Context, a Actor, id space.SpaceID, in SetRemoteInput) ([]FoundSecret, error) {
 	had, has, err := s.remotes.Get(ctx, id)
 	if err != nil || !s.o.ScreenSecrets || in.Replace || has && had.URL == in.URL {

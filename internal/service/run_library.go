@@ -67,7 +67,7 @@ func (s *Service) RunLibraryCommand(ctx context.Context, a Actor, in RunLibraryC
 	return s.exec(ctx, r)
 }
 
-// The space of a library sandbox is empty. Its ID has this prefix. The IDs of real spaces
+// libraryPrefix begins the ID of the empty space of a library sandbox. The IDs of real spaces
 // begin with "s_" (space.ParseSpaceID).
 const libraryPrefix = "l_"
 

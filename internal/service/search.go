@@ -54,7 +54,7 @@ type SearchInput struct {
 	Space     SpaceRef `json:"space"` // empty: only the library; for the operator, the first administrator's first space
 	Query     string   `json:"query"` // in the query language (docs/search.md)
 	Limit     int      `json:"limit,omitempty"`
-	Source    string   `json:"source,omitempty"`     // the only one to search
+	Source    string   `json:"source,omitempty"`     // the only source to search
 	Since     string   `json:"since,omitempty"`      // a date or time of the query language
 	MaxTokens int      `json:"max_tokens,omitempty"` // budget of the results
 	// Outline prepares the results for Markdown that a model reads: only the first have their
@@ -117,7 +117,8 @@ type Library struct{ sources []space.Source }
 // Sources returns the sources, sorted by ID.
 func (l *Library) Sources() []space.Source { return l.sources }
 
-// OpenLibrary returns the library as the actor may read it now. Several calls can share it.
+// OpenLibrary returns the library as the actor may read it now. Several searches can share the
+// result.
 func (s *Service) OpenLibrary(ctx context.Context, a Actor) (*Library, error) {
 	if err := s.authorize(a, "OpenLibrary"); err != nil {
 		return nil, err
@@ -140,8 +141,8 @@ func (s *Service) library(ctx context.Context, user space.UserID) (*Library, err
 }
 
 // Search searches a space and the part of the library that the actor may read. The operator
-// searches as a member of the space. For the operator, Search waits until the index is up
-// to date and repairs a damaged index, but does not wait for a rebuild.
+// searches as a member of the space. For the operator, Search waits until the index is up to
+// date, and repairs a damaged index. It does not wait while an up-to-date index is rebuilt.
 func (s *Service) Search(ctx context.Context, a Actor, in SearchInput) (r SearchResults, err error) {
 	cols, reader, err := s.collections(ctx, a, in)
 	if err != nil {

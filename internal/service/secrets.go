@@ -243,7 +243,7 @@ func (s *Service) learnLine(ctx context.Context, u *secretscan.Purger, id space.
 	return nil
 }
 
-// learnLocations adds the secrets at the places that the remote reported to the purge. It
+// learnLocations adds to the purge the secrets at the places that the remote reported. It
 // returns the places without a likely secret, for a person to check.
 func (s *Service) learnLocations(ctx context.Context, u *secretscan.Purger, id space.SpaceID, path space.Path, st space.RemoteStatus) (unclear []space.RemoteLocation, err error) {
 	for _, where := range st.Locations {
@@ -284,7 +284,7 @@ func (s *Service) AllowSecret(ctx context.Context, a Actor, in AllowSecretInput)
 	return None{}, nil
 }
 
-// allower returns the name of the actor in an allowance.
+// allower returns how an allowance names the actor.
 func (a Actor) allower() string {
 	if a.kind == operator {
 		return a.via

@@ -35,7 +35,8 @@ type Options struct {
 	Remotes  *remotes.Manager
 	Pending  *pending.Store
 	Reviews  *reviews.Reviews
-	// ScreenSecrets reports that commits to spaces with a remote are searched for secrets.
+	// ScreenSecrets reports that commits are searched for secrets. A space without a remote only
+	// warns of them.
 	ScreenSecrets bool
 	// OpenIndex opens the search index if no server is running.
 	OpenIndex func() (*index.Index, error)
@@ -52,8 +53,8 @@ type Options struct {
 	LinkLifetime, InviteLifetime time.Duration
 	MaxSpaces                    int    // that a person can create and own; 0 means the default
 	SpacesDir                    string // of the bare repositories
-	// Allow admits people without an invitation. MembersInvite lets members invite new
-	// people.
+	// Allow admits people without an invitation. MembersInvite lets owners of spaces invite
+	// new people.
 	Allow         auth.AllowList
 	MembersInvite bool
 	// AllowSources lists the hosts and repositories from which people who are not admins can add
@@ -108,8 +109,8 @@ type Running struct {
 	DeleteSpace func(ctx context.Context, by store.Actor, id space.SpaceID, owner space.UserID) (done <-chan error, err error)
 }
 
-// Attach adds the parts of a running server, and removes the leftovers of a killed server.
-// Call it before the first operation.
+// Attach adds the parts of a running server, and removes what the imports of a killed server
+// left. Call it before the first operation.
 func (s *Service) Attach(r Running) {
 	s.running = r
 	s.o.URL = cmp.Or(r.PagesURL, s.o.URL)

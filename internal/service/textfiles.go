@@ -220,9 +220,9 @@ func checkText(p space.Path, text string) error {
 	return nil
 }
 
-// commitText commits the new content of a file. It returns a fault.Conflict if another
-// client has changed the file since f was read, because Commit compares its base under the
-// lock of the space.
+// commitText commits the new content of a file. It returns a fault.Conflict if another client
+// has changed the file since f was read, because Commit compares the file with f under the lock
+// of the space.
 func (v View) commitText(ctx context.Context, who Actor, tool string, f textFile, text string) (ChangedFile, error) {
 	out := ChangedFile{Path: f.Path, Etag: f.Blob}
 	if f.exists && f.problem == nil && text == f.text {

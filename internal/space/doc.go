@@ -7,5 +7,5 @@
 //
 // A space is a bare git repository with the memory, resources, skills and knowledge of a
 // person or a team. Every write is a [ChangeSet] that a [Committer] turns into a [Commit].
-// Every answer about a space names the commit that it describes.
+// An answer about a space names the commit or the blobs that it describes.
 package space

@@ -62,7 +62,7 @@ var idEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadd
 
 func newID(prefix string) string {
 	var b [16]byte
-	rand.Read(b[:]) // never fails: crypto/rand.Read panics where the system has no entropy
+	rand.Read(b[:]) // never fails: without entropy, crypto/rand.Read ends the program
 	return prefix + idEncoding.EncodeToString(b[:])
 }
 

@@ -138,8 +138,8 @@ func isGitName(s string) bool {
 	return s == ".git" || s == "git~1"
 }
 
-// ignoredByHFS lists the code points that HFS+ drops from names (Apple
-// Technical Note 1150; git's utf8.c next_hfs_char).
+// ignoredByHFS reports whether HFS+ drops a code point from names (Apple Technical Note 1150;
+// git's utf8.c next_hfs_char).
 func ignoredByHFS(r rune) bool {
 	switch {
 	case r >= 0x200c && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x206a && r <= 0x206f, r == 0xfeff:

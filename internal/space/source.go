@@ -8,15 +8,16 @@ import (
 // SourceKind says where the files of a source come from.
 type SourceKind string
 
-// SourceSpace is the kind of a directory that the owner of its space published. Every other kind
-// is that of an upstream. A sync commits the files of the upstream to a space of its own.
+// SourceSpace is the kind of a directory that the owner of its space published. A source of
+// every other kind has an upstream. A sync commits the upstream's files to a space that belongs
+// to the source.
 const SourceSpace SourceKind = "space"
 
 // SourceUpload is the kind of sources whose files people upload.
 const SourceUpload SourceKind = "upload"
 
-// SourceYouTube is the kind of sources that follow a channel or playlist. People can upload transcripts
-// of its videos.
+// SourceYouTube is the kind of sources that follow a channel or playlist. People can upload
+// transcripts of its videos.
 const SourceYouTube SourceKind = "youtube"
 
 // TakesUploads reports whether people can upload files to sources of the kind.

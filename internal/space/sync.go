@@ -45,8 +45,8 @@ type Sync struct {
 	Space    SpaceID         `json:"space"`
 	Kind     SourceKind      `json:"kind"`
 	Settings json.RawMessage `json:"settings"`
-	// Manages reports whether the caller may change the source. Other callers get no settings. Only the
-	// service sets it.
+	// Manages reports whether the caller may change the source. Other callers get no settings.
+	// Only the service sets Manages.
 	Manages bool       `json:"manages,omitempty"`
 	Origin  SyncOrigin `json:"origin,omitempty"`
 	// Upstream is the address of the upstream, without a password.

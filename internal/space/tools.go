@@ -28,7 +28,7 @@ const (
 // does not know. The author of the commit wrote the claim.
 const Elsewhere = "git"
 
-// WebTools are the tools of the pages.
+// WebTools returns the tools of the pages.
 func WebTools() []string {
 	return []string{ToolWeb, ToolWebMove, ToolWebRestore, ToolWebRevert, ToolWebUndo}
 }

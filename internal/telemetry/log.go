@@ -36,7 +36,8 @@ func NewLogger(o LogOptions) (*slog.Logger, error) {
 // handler redacts records, adds the request id, and passes them to next.
 type handler struct{ next slog.Handler }
 
-// NewHandler wraps a handler in the way of NewLogger.
+// NewHandler returns a handler that changes records as NewLogger describes, and passes them to
+// next.
 func NewHandler(next slog.Handler) slog.Handler { return &handler{next: next} }
 
 func (h *handler) Enabled(ctx context.Context, l slog.Level) bool { return h.next.Enabled(ctx, l) }

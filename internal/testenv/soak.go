@@ -9,8 +9,8 @@ import (
 // SATCHEL_TEST_SOAK=1. Otherwise they run a part of their cases, with a fixed seed.
 func Soak() bool { return os.Getenv("SATCHEL_TEST_SOAK") != "" }
 
-// OnlySoak skips a test that takes minutes, in CI too, unless the long suites run in
-// full (see Soak).
+// OnlySoak skips a test that takes minutes, unless the long suites run in full (see Soak).
+// It skips the test in CI too.
 func OnlySoak(t testing.TB) {
 	t.Helper()
 	if !Soak() {

@@ -91,7 +91,7 @@ func Postgres(t testing.TB) string {
 }
 
 // InitAllocs returns how many objects a package of this test's binary allocates before main.
-// Every process of a sandbox runs the server's binary too, and pays for these objects.
+// Each sandbox also runs processes of the server's binary, which pay for these objects.
 func InitAllocs(t testing.TB, pkg string) int {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^$")

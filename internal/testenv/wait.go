@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// WaitFor polls ok and returns once it holds. Shortly before the test's deadline it
-// fails the test and names what it waited for. Tests state no shorter limit, because
-// that would measure how busy the machine is.
+// WaitFor polls ok until it returns true. Shortly before the test's deadline, WaitFor fails
+// the test and names what it waited for. Tests state no shorter limit, because that would
+// measure how busy the machine is.
 func WaitFor(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	ctx, cancel := untilEnd(t)
@@ -48,8 +48,9 @@ func Context(t testing.TB) context.Context {
 	return ctx
 }
 
-// untilEnd leaves a tenth of the remaining time, at most half a minute, for cleanups,
-// which may wait too. Benchmarks have no limit.
+// untilEnd returns a context that ends before the test's deadline. It leaves a tenth of the
+// remaining time, at most half a minute, for cleanups, which may wait too. Benchmarks have
+// no limit.
 func untilEnd(t testing.TB) (context.Context, context.CancelFunc) {
 	if limited, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
 		if end, ok := limited.Deadline(); ok {

@@ -26,8 +26,8 @@ const bom = "\ufeff"
 const maxMistakes = 5
 
 // Apply applies all edits in order, or none. An LF in an edit stands for the line ending of
-// the text at that place. The text keeps its byte order mark, and a missing line ending at
-// its end. The error is a fault.Invalid that describes the failed edits, or a
+// the text at that place. The text keeps its byte order mark. A last line without a line ending
+// stays without one. The error is a fault.Invalid that describes the failed edits, or a
 // fault.TooLarge if the text would have more than limit bytes after an edit.
 func Apply(text string, edits []Edit, limit int64) (string, error) {
 	body, marked := strings.CutPrefix(text, bom)
@@ -135,8 +135,8 @@ func (t lines) occurrences(old string) []int {
 	return at
 }
 
-// replace returns the text with the first n occurrences of old from an offset of lf on
-// replaced.
+// replace returns the text with n occurrences of old replaced by repl, beginning with the
+// first one at or after an offset of lf.
 func (t lines) replace(first int, old, repl string, n int) string {
 	var b strings.Builder
 	done := 0

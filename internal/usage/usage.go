@@ -33,8 +33,8 @@ const (
 	day      = 24 * time.Hour
 )
 
-// flushTime limits how long the counts of a minute are written, so that a database that hangs
-// does not stop the counter.
+// flushTime limits one write of the counts, so that a database that hangs does not stop the
+// counter.
 const flushTime = 30 * time.Second
 
 // Others is the name of the clients that are not counted by their own name.
@@ -62,7 +62,7 @@ type Row struct {
 	Amounts
 }
 
-// Options of a Counter.
+// Options configure a Counter.
 type Options struct {
 	DB     *database.DB
 	Keep   time.Duration // how long days are kept; 0 means DefaultKeep
@@ -71,8 +71,8 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Counter counts in memory, and writes the counts to the database once a minute. Its methods are
-// safe for concurrent use.
+// Counter counts in memory, and writes the counts to the database at intervals of Options.Every.
+// Its methods are safe for concurrent use.
 type Counter struct {
 	o    Options
 	stop chan struct{}
@@ -231,7 +231,8 @@ func (c *Counter) Flush(ctx context.Context) error {
 	return nil
 }
 
-// Days lists what each client did on each of the last n days, with today, the oldest first.
+// Days lists what each client did on each of the last n days, including today. The oldest day
+// comes first.
 func (c *Counter) Days(ctx context.Context, n int) ([]Row, error) {
 	if err := c.Flush(ctx); err != nil {
 		return nil, err

@@ -21,8 +21,8 @@ type application struct {
 	index   int
 	plain   bool        // whatever is in the way may be replaced at once
 	touched []string    // directories that were made
-	made    unix.Stat_t // the written file
-	doubt   bool        // a command may have changed it already
+	made    unix.Stat_t // the written file before its rename
+	doubt   bool        // a command may have changed the written file already
 }
 
 func (a *application) as(f func()) { a.view.user.do(f) }
@@ -122,8 +122,8 @@ func (a *application) removeParents() {
 	}
 }
 
-// isEmpty reports whether a directory is empty and the host knows everything that commands
-// deleted in it. It checks in that order, so that nothing is deleted in between.
+// isEmpty reports whether a directory is empty and the host knows everything that commands deleted
+// in it. It checks in that order, because no file can be deleted from an empty directory.
 func (a *application) isEmpty(up int, name, at string) (empty, known bool) {
 	a.as(func() {
 		fd, err := openBeneath(up, name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
@@ -137,8 +137,8 @@ func (a *application) isEmpty(up int, name, at string) (empty, known bool) {
 	return empty, empty && a.view.nothingNew(at)
 }
 
-// removeDir removes a directory in the way: one without files, or with Force its
-// whole tree.
+// removeDir removes a directory that is in the way. Without Force, the directory must not contain
+// files at any depth.
 func (a *application) removeDir(dir int, name, at string) (err error) {
 	if !a.entry.Force {
 		if !a.noFiles(dir, name, at, 0) {
@@ -160,9 +160,9 @@ func (a *application) removeDir(dir int, name, at string) (err error) {
 	return err
 }
 
-// noFiles reports whether a directory contains only directories in which no command works,
-// and whose deleted files the host knows: nothing could report them once the directories
-// are gone.
+// noFiles reports whether a directory contains no files at any depth, no command works in it, and
+// the host knows all files that were deleted from it. Nothing could report such a deletion once the
+// directory is gone.
 func (a *application) noFiles(dir int, name, at string, depth int) bool {
 	if depth > maxDepth || a.round.use.in(dir, name) {
 		return false
@@ -284,8 +284,8 @@ func (a *application) openParent(create bool) (dir int, name string, err error) 
 // directory.
 var errInTheWay = errors.New("a file is in a directory's place")
 
-// makeParent opens the directory of the entry, and creates it; it replaces a file at its
-// path.
+// makeParent opens the directory of the entry, and creates it if necessary. It removes a file in
+// the way or sets it aside, but fails if the entry has Own.
 func (a *application) makeParent() (dir int, name string, err error) {
 	for range maxDepth {
 		a.as(func() { dir, name, err = a.openParent(true) })
@@ -325,7 +325,7 @@ func (a *application) write() error {
 	}
 	defer unix.Close(dir)
 	if len(a.round.aside) == 0 {
-		a.round.names = 0 // each name that was used leaves a whiteout
+		a.round.names = 0 // reuse the names, because each used name leaves a whiteout
 	}
 	var tmp string
 	a.as(func() { tmp, err = a.writeTemp(dir) })
@@ -364,7 +364,7 @@ func (a *application) exchange(dir int, tmp, name string) error {
 	for range renameTries {
 		a.round.drain()
 		delete(a.round.written, p)
-		delete(a.round.written, path.Join(path.Dir(p), tmp)) // this agent's own
+		delete(a.round.written, path.Join(path.Dir(p), tmp)) // written by this agent
 		was, upper := a.view.lookUpper(p)
 		if a.round.inUse(p) {
 			return errDirty

@@ -16,9 +16,10 @@ import (
 // or directory that a command uses.
 var errDirty = errors.New("the space has a change of its own there")
 
-// apply writes files of a newer head into the space, each atomically, as the commands'
-// user. If no command runs, it replaces files directly. Otherwise it sets each replaced
-// file aside until it is certain that no change is lost (see round).
+// apply writes files of a newer head into the space, and removes files that it no longer has. Each
+// file changes atomically, as the commands' user. If no command runs, it replaces files directly.
+// Otherwise it sets each replaced file aside until it is certain that no change is lost (see
+// round).
 func (v *spaceView) apply(entries []protocol.ApplyEntry) []protocol.ApplyResult {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -84,7 +85,7 @@ func (r *round) applyOne(i int, n *protocol.ApplyEntry) error {
 		}
 	}
 	if len(a.touched) > 0 {
-		v.watch.add(v.space, path.Dir(n.Path)) // it may have been missing
+		v.watch.add(v.space, path.Dir(n.Path)) // the directory may have been missing before
 	}
 	if a.doubt {
 		v.unknow(n.Path)
@@ -94,8 +95,8 @@ func (r *round) applyOne(i int, n *protocol.ApplyEntry) error {
 	return nil
 }
 
-// checkOwn checks the path of an entry with Own, which may be invalid in a space: it must
-// be below the space, and not git's own.
+// checkOwn checks the path of an entry with Own. The path may be invalid in a space, but it must be
+// below the space's root and not in .git.
 func (v *spaceView) checkOwn(p string) error {
 	if len(p) > maxReportedPath || strings.IndexByte(p, 0) >= 0 || strings.Count(p, "/") >= maxDepth {
 		return errors.New("no file system here can have the path")

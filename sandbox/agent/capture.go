@@ -6,11 +6,11 @@ import (
 	"satchel/sandbox/protocol"
 )
 
-// capture keeps one stream of a command: its beginning and its end in memory for the
-// result, more of it in a spool, and the newest part for live output. It never keeps more
-// than 2*half + livePart bytes in memory.
+// capture keeps one stream of a command: its beginning and its end in memory for the result, more
+// of it in a spool, and the newest part for live output. Between writes, it keeps at most 2*half +
+// livePart bytes in memory.
 type capture struct {
-	half      int           // bytes of the beginning and of the end each
+	half      int           // how many bytes to keep of the beginning, and of the end
 	openSpool func() *spool // called once, when something would be dropped
 
 	mu    sync.Mutex
@@ -22,8 +22,8 @@ type capture struct {
 	live  []byte // the newest output that was not sent yet
 }
 
-// livePart is how much unsent live output is kept: faster output is missing in the live
-// stream, but not in the result.
+// livePart is how much unsent live output is kept. If output comes faster, the live stream misses
+// the oldest, which the result may still have.
 const livePart = 16 << 10
 
 func (c *capture) write(p []byte) {
@@ -71,8 +71,8 @@ func (c *capture) attach(open func() *spool) *spool {
 	return c.spool
 }
 
-// attachLocked writes all output so far to the spool: nothing was dropped before the spool
-// was opened.
+// attachLocked writes all output so far to the spool. None was dropped before, unless an earlier
+// spool could not be created.
 func (c *capture) attachLocked(s *spool) {
 	if c.spool = s; s != nil {
 		s.write(c.head)
@@ -81,7 +81,7 @@ func (c *capture) attachLocked(s *spool) {
 	}
 }
 
-// output returns what is kept.
+// output returns the beginning and the end of the stream.
 func (c *capture) output() protocol.Output {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,17 +12,18 @@ type walkState struct {
 	gone []string        // deleted paths still to report; nil during the walk
 }
 
-// cutWalk is a walk that stopped at the limits of a batch. It can continue when the batch
-// is acknowledged: the host then knows the paths before the stop. It may have rejected some,
-// which the next walk from the start visits again.
+// cutWalk is a walk that stopped at the limits of a batch. It can continue when the batch is
+// acknowledged: the host then knows the paths before the stop. The host may have rejected some of
+// them. The next walk from the start visits these again.
 type cutWalk struct {
 	walkState
 	batch uint64
 	acked bool
 }
 
-// goOn returns the walk that stopped with a batch, or else a new one: a walk cannot
-// continue after an application, or after an acknowledgement of another batch.
+// goOn returns the walk that stopped with this batch, if the host acknowledged the batch, or else a
+// new walk. A walk cannot continue after an application, or after an acknowledgement of another
+// batch.
 func (v *spaceView) goOn(after uint64) walkState {
 	cut := v.cut
 	v.cut = nil

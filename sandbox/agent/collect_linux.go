@@ -13,7 +13,7 @@ import (
 	"satchel/sandbox/protocol"
 )
 
-// collect sends a batch while it collects it.
+// collect answers with a batch of changes. It sends entries while it still collects others.
 func (s *server) collect(id uint32, l protocol.CollectLimits) {
 	w := s.conn.ReplyBatch(id)
 	entries := 0
@@ -70,8 +70,8 @@ type collection struct {
 	total int64
 	names int // bytes of paths and problems
 	more  bool
-	files []changedFile // of the current directory
-	use   *liveUse      // nil: not looked yet
+	files []changedFile // files of the current directory that are not reported yet
+	use   *liveUse      // what commands have open; nil until isBusy needs it
 }
 
 // changedFile is a regular file to report.
@@ -139,7 +139,8 @@ func (c *collection) room(p string, content int64) bool {
 	return false
 }
 
-// fits reports whether an entry fits after so many other entries.
+// fits reports whether one more entry fits after others that are not counted yet. content is the
+// size of all of them.
 func (c *collection) fits(others int, content int64) bool {
 	return c.count+others < c.limits.Entries && c.total+content <= c.limits.Total && c.names <= protocol.MaxNames
 }
@@ -154,8 +155,8 @@ func (c *collection) report(n protocol.Entry, s *stamp) {
 	c.add(n)
 }
 
-// walk visits everything in a directory of the upper layer, and closes the directory.
-// Commands chose the names; as root, walk only stats them and opens directories.
+// walk visits everything in a directory of the upper layer, and closes the directory. Commands
+// chose the names; as root, walk only stats them, reads links and opens directories.
 func (c *collection) walk(fd int, prefix string, depth int) {
 	dir := os.NewFile(uintptr(fd), "upper")
 	defer dir.Close()

@@ -17,12 +17,12 @@
 //
 // As uid 0 the agent does only this:
 //
-//	at its start (boot)        mounts the space, the two tmpfs, /tmp; covers its own directory
+//	at its start (boot)        mounts the space and all tmpfs; covers its own directory
 //	per kind of command        creates the private mount namespace of read-only commands (prepareThread)
 //	per command (fork, run)    starts bash as the command's user, passes it its text and its output
 //	while a command runs       reads its pipes, keeps its output and status under protocol.RunDir
 //	at a command's end         looks for its processes in /proc and kills them (killTree)
-//	at a collection            lists directories of the upper layer and stats what is in them
+//	at a collection            lists directories of the upper layer, stats entries, reads links
 //	at an application          stats the upper layer; looks at what commands have open (findUse)
 //
 // As uid 0 it opens no file that a command created, and writes into no directory that a
@@ -32,6 +32,6 @@
 // names, links, FIFOs and devices of a command lead only to what the command can open
 // itself.
 //
-// The only data that the agent reads as uid 0 are the host's frames, the names in the
-// upper layer, the output of commands, and /proc.
+// The only data that the agent reads as uid 0 are the host's frames, the checkout, the names and
+// link targets in the upper layer, the output of commands, and /proc.
 package agent

@@ -46,7 +46,7 @@ type running struct {
 	stderr   *capture
 	saved    [2]string // files with output that is not in the result
 	readers  sync.WaitGroup
-	live     atomic.Bool   // the call is open
+	live     atomic.Bool   // the call is not answered yet
 	cancel   chan struct{} // closed when the host cancels the call
 	answered chan struct{} // closed when the call was answered
 	ended    chan struct{} // closed when the command is over; the fields below are then set
@@ -185,8 +185,8 @@ func (r *running) signal(sig unix.Signal) {
 // shells.
 const maxLaunches = 3
 
-// relaunch reports whether the command, whose shell has ended, was given to
-// another one.
+// relaunch gives the command to another shell if its shell was killed before it read the command.
+// It reports whether it did.
 func (r *running) relaunch(launches int) bool {
 	r.mu.Lock()
 	again := r.status.Signaled() && !r.signaled && r.req.Command != "" && launches < maxLaunches && !r.sh.began()
@@ -255,7 +255,7 @@ func (r *running) grace() time.Duration {
 	return r.req.Grace
 }
 
-// drain reads what is left in the pipes.
+// drain reads what is left in the pipes, and closes the shell.
 func (r *running) drain() {
 	done := make(chan struct{})
 	go func() {
@@ -325,7 +325,7 @@ func (c *capture) rest(f *os.File) {
 	}
 }
 
-// armLive schedules the sending of new output, once.
+// armLive schedules the sending of new output, unless that is already scheduled.
 func (r *running) armLive(from protocol.Stream, c *capture, armed *atomic.Bool) {
 	if !r.live.Load() || !armed.CompareAndSwap(false, true) {
 		return
@@ -334,7 +334,7 @@ func (r *running) armLive(from protocol.Stream, c *capture, armed *atomic.Bool) 
 		armed.Store(false)
 		sent := r.s.conn.Output(r.id, from, false, func() []byte {
 			if !r.live.Load() {
-				return nil // the reply may be out already
+				return nil // the reply may have been sent already
 			}
 			return c.takeLive()
 		})
@@ -344,8 +344,7 @@ func (r *running) armLive(from protocol.Stream, c *capture, armed *atomic.Bool) 
 	})
 }
 
-// sendLive sends the rest and closes the live stream: nothing may follow the
-// reply.
+// sendLive sends the rest of the live output and closes it, because nothing may follow the reply.
 func (r *running) sendLive() {
 	r.s.conn.Output(r.id, protocol.Stdout, true, r.stdout.takeLive)
 	r.s.conn.Output(r.id, protocol.Stderr, true, r.stderr.takeLive)

@@ -31,15 +31,15 @@ type job struct {
 	done bool
 }
 
-// output is a file with more of an ended command's stream than its result.
+// output is a file with more of an ended command's stream than the result has.
 type output struct {
 	path     string
 	readOnly bool
 }
 
-// jobs keeps the jobs and the files of outputs, all in directories that only the agent can
-// write. Commands can read those of their own kind: the files of read-only callers are
-// separate from the others.
+// jobs keeps the jobs and the files of outputs, all in directories that only the agent can write.
+// Commands can read the files of their own kind: the files of read-only callers are separate from
+// the others.
 type jobs struct {
 	output    int64 // bytes kept per stream
 	jobsDir   string
@@ -52,7 +52,7 @@ type jobs struct {
 	outputs []output // oldest first
 
 	stop      chan struct{} // closed when the sandbox is being stopped
-	hurry     chan struct{} // closed when its grace is over
+	hurry     chan struct{} // closed when the grace period of the stop is over
 	stopGrace time.Duration
 	stopOnce  sync.Once
 }
@@ -250,8 +250,8 @@ func replaceFile(dir, name, line string) error {
 	return os.Rename(tmp, filepath.Join(dir, name))
 }
 
-// outputFile creates the file for one stream's output. It must not take the lock of jobs:
-// the caller holds the stream's lock, which add takes while it holds that of jobs.
+// outputFile creates the file for one stream's output. It must not take the lock of jobs: the
+// caller holds the stream's lock, which add takes while it holds the lock of jobs.
 func (js *jobs) outputFile(readOnly bool) *spool {
 	path := filepath.Join(js.outputDir, strconv.FormatInt(js.lastOut.Add(1), 10))
 	return newSpoolFor(path, js.output, readOnly)

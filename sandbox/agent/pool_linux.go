@@ -9,8 +9,8 @@ import (
 	"satchel/sandbox/protocol"
 )
 
-// warmShells is how many shells of a kind wait for commands. One is enough for sequential
-// commands; in a burst, the others must be started first. An earlier command cannot write
+// warmShells is how many shells of a kind wait for commands. One is enough for sequential commands;
+// in a burst, the other commands wait until a shell has started. An earlier command cannot write
 // into the memory of a waiting shell, because gVisor does not let /proc/PID/mem be written.
 const warmShells = 1
 
@@ -117,14 +117,14 @@ func (p *pool) takeIdle(readOnly bool) (*shell, error) {
 	return nil, nil
 }
 
-// release reports that a command has ended and left nothing behind.
+// release records that the shell and all processes of its command have ended.
 func (p *pool) release(sh *shell) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.marks, sh.mark)
 }
 
-// refill starts shells of a kind in the background.
+// refill starts shells of a kind in the background, until warmShells of them wait.
 func (p *pool) refill(readOnly bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -167,7 +167,7 @@ func (p *pool) discard(sh *shell) {
 	killTree(sh)
 }
 
-// stop ends the waiting shells; none is started any more.
+// stop ends the waiting shells, and prevents the start of others.
 func (p *pool) stop() {
 	p.mu.Lock()
 	p.stopped = true

@@ -13,13 +13,13 @@ import (
 	"satchel/sandbox/protocol"
 )
 
-// A command can open, change, replace or remove a file at any moment, even between a check
-// and the rename that replaces the file. So while commands run, nothing is overwritten. The
-// old file is exchanged with the new one in one step (RENAME_EXCHANGE), or renamed if it is
-// to be deleted, and set aside under a private name. Only then is it checked. If the host
-// knows it and nobody has it open for writing, it is removed; otherwise it is moved back to
-// its path, and the result is Dirty. If a command has changed the new file too by then,
-// both stay: one at the path, the other next to it as a conflict copy.
+// A command can open, change, replace or remove a file at any moment, even between a check and the
+// rename that replaces the file. So while commands run, nothing is overwritten. The old file is
+// exchanged with the new one in one step (RENAME_EXCHANGE), or renamed if it is to be deleted, and
+// set aside under a private name. Only then is it checked. If the host knows the old file and
+// nobody has it open for writing, it is removed. Otherwise it is moved back to its path, and the
+// result is Dirty. If a command has changed the new file too by then, both stay: one at the path,
+// the other next to it as a conflict copy.
 //
 // Only one kind of writer is not detected: a descriptor that is in flight between two
 // processes (SCM_RIGHTS) is in neither process's table.
@@ -33,7 +33,7 @@ type round struct {
 	use     liveUse // what commands use in the space, as last inspected
 	aside   []setAside
 	names   int             // the number in the next private name
-	written map[string]bool // closed by a writer since look
+	written map[string]bool // paths that writers have closed since look or settle
 	lost    bool            // events were lost: any file may have been written
 }
 
@@ -48,10 +48,10 @@ type setAside struct {
 	parent string // the directory's path, "." for the root
 	name   string // its name
 	tmp    string // its private name now
-	was    stamp  // in the upper layer, as the host knew it
+	was    stamp  // its stamp in the upper layer, as the host knew it
 	upper  bool   // the upper layer had it; otherwise only the checkout
 	placed bool   // the entry's file has replaced it; otherwise nothing has
-	doubt  bool   // a writer closed the path at that moment
+	doubt  bool   // a writer closed the path during the swap
 }
 
 func (s *setAside) path() string { return path.Join(s.parent, s.name) }
@@ -116,7 +116,7 @@ func (r *round) settle() {
 		}
 	}
 	if len(back) > 0 {
-		r.use = r.view.findUse() // also files that this round wrote may be aside now
+		r.use = r.view.findUse() // files that this round wrote may be aside now, too
 	}
 	for _, s := range back {
 		if st, ok := s.stat(); !ok || !r.use.writing(&st) && r.view.holds(s.dir, s.tmp, &st, &r.entries[s.entry]) {
@@ -290,8 +290,8 @@ func (v *spaceView) readsAs(dir int, name string, read func(b []byte, off int64)
 	return same
 }
 
-// copyName replaces the commit in the name of a conflict copy, because there is no commit
-// yet.
+// copyName returns a number that stands for the commit in the name of a conflict copy, because
+// there is no commit yet.
 func (v *spaceView) copyName() string {
 	v.copies++
 	return fmt.Sprintf("%010x", v.copies)

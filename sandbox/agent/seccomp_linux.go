@@ -25,8 +25,8 @@ const (
 	// mount file systems past every size limit.
 	givesNamespace reason = "leads into a namespace of one's own, or out of this one"
 	changesMounts  reason = "changes what is mounted where"
-	// With these a command could reach into a shell that waits for the next
-	// command, which runs as the same user.
+	// With these calls, a command could reach into a shell that waits for the next command, which
+	// runs as the same user.
 	reachesOthers reason = "reads or changes another process"
 	keepsKeys     reason = "keeps secrets in the kernel, in keyrings that no namespace divides"
 	exposesKernel reason = "is much code in the kernel that has been broken often, and no shell's business"
@@ -37,8 +37,7 @@ const (
 	isObsolete    reason = "is of no use to programs of today"
 )
 
-// refusedCalls are the refused calls that every architecture has; archRefusedCalls are
-// the others.
+// refusedCalls are the refused calls: those that every architecture has, and archRefusedCalls.
 var refusedCalls = append([]refusedCall{
 	{"unshare", unix.SYS_UNSHARE, givesNamespace},
 	{"setns", unix.SYS_SETNS, givesNamespace},
@@ -117,8 +116,8 @@ const cloneNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEW
 // the host's kernel.
 var socketFamilies = []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
 
-// personalities are the allowed arguments of personality(2): the default, and the query.
-// The others weaken the hardening of programs.
+// personalities are the allowed arguments of personality(2): the default, and 0xffffffff, which
+// only asks for the current one. The others weaken the hardening of programs.
 var personalities = []uint32{0, 0xffffffff}
 
 // Offsets in struct seccomp_data (seccomp(2)). Both architectures are little-endian, so
@@ -225,7 +224,7 @@ func byArg0(decide func(*bpfProgram)) (p bpfProgram) {
 	return p
 }
 
-// allowed allows some values.
+// allowed allows the given values. For other values, the call fails with the given error.
 func allowed(values []uint32, otherwise unix.Errno) func(*bpfProgram) {
 	return func(q *bpfProgram) {
 		for _, v := range values {

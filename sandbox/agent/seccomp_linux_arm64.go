@@ -7,5 +7,5 @@ const (
 	foreignCalls     = 0 // 32-bit calls come with an architecture of their own
 )
 
-// archRefusedCalls is empty: this architecture has no obsolete calls of its own.
+// archRefusedCalls is empty: this architecture has no calls of its own to refuse.
 var archRefusedCalls []refusedCall

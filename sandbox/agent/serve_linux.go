@@ -30,10 +30,10 @@ type server struct {
 	shell *pool
 	space *spaceView
 	jobs  *jobs
-	rest  *time.Timer // until the agent gives memory back
+	rest  *time.Timer // fires when the agent should give memory back
 
 	mu      sync.Mutex
-	cancels map[uint32]chan struct{} // of the running Execs, closed once
+	cancels map[uint32]chan struct{} // closed to cancel an Exec, by its id
 	booted  bool
 }
 
@@ -49,8 +49,7 @@ func (s *server) serve() error {
 	}
 }
 
-// dispatch answers a request on a goroutine of its own; its error ends the
-// agent.
+// dispatch starts the answer to a request, if necessary on a goroutine. An error ends the agent.
 func (s *server) dispatch(id uint32, r protocol.Request) error {
 	if b, ok := r.(*protocol.Boot); ok {
 		return s.handleBoot(id, *b)

@@ -22,8 +22,9 @@ const (
 	opaqueName = "trusted.overlay.opaque"
 )
 
-// stamp identifies the state of a path in the upper layer. Equal stamps mean that it has
-// not changed, because no command can set back an inode's ctime.
+// stamp identifies the state of a path in the upper layer. Equal stamps mean that the path has not
+// changed, except through a mapping (see writeWatch), because no command can set back an inode's
+// ctime.
 type stamp struct {
 	ino    uint64
 	mode   uint32
@@ -57,13 +58,13 @@ type spaceView struct {
 	pool  *pool
 	user  *userThread
 	upper int  // the upper layer, as root sees it
-	lower int  // Lower, which is covered
+	lower int  // the checkout; hideOwn covers its path
 	space int  // SpaceDir
 	git   bool // the root's .git is a mount point
 
 	mu      sync.Mutex
 	acked   map[string]stamp
-	batches map[uint64]map[string]*stamp // nil: the path is gone
+	batches map[uint64]map[string]*stamp // by batch and path; nil: the path is gone
 	last    uint64
 	cut     *cutWalk // a collection that can continue
 	watch   *writeWatch
@@ -198,7 +199,7 @@ func becomeUser() error {
 	return nil
 }
 
-// do runs f on the thread and returns when it has.
+// do runs f on the thread, and returns when f has returned.
 func (t *userThread) do(f func()) {
 	done := make(chan struct{})
 	t.work <- func() { defer close(done); f() }

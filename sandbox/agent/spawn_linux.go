@@ -16,10 +16,9 @@ import (
 	"satchel/sandbox/protocol"
 )
 
-// firstMark is the first group id that marks a command's processes. Every command gets a
-// supplementary group of its own: its processes inherit it, can never leave it without
-// CAP_SETGID, and show it in /proc/<pid>/status, so none can escape with setsid or by
-// outliving its parent.
+// firstMark is where the group ids that mark the processes of commands begin. Every command gets a
+// supplementary group of its own: its processes inherit it, can never leave it without CAP_SETGID,
+// and show it in /proc/<pid>/status, so none can escape with setsid or by outliving its parent.
 const firstMark = 1 << 20
 
 // shell is a restricted bash that waits for its command or runs it. Starting a process in
@@ -34,16 +33,16 @@ type shell struct {
 	stdout   *os.File
 	stderr   *os.File
 	text     int // memfd that gets the command
-	wake     int // pipe whose closing lets the shell read it
+	wake     int // pipe whose closing lets the shell read the command
 	closed   bool
 }
 
-// run passes the command to the shell, which then has no descriptor of the agent.
+// run passes the command to the shell and wakes it.
 func (s *shell) run(command string) error {
 	defer unix.Close(s.wake)
 	for _, f := range []*os.File{s.stdout, s.stderr} {
-		// Without this, the command could not open /dev/stdout and /dev/stderr. Before
-		// this point, another command could write there as if it were this command.
+		// The new owner lets the command open /dev/stdout and /dev/stderr. If it had owned them
+		// earlier, another command could have written there as if it were this command.
 		if err := f.Chown(int(s.uid), int(s.uid)); err != nil {
 			return fmt.Errorf("handing over the output: %w", err)
 		}
@@ -244,7 +243,7 @@ func shellScript(b protocol.Boot) string {
 // environment is the complete environment of a command; extra entries come last and
 // override others.
 func environment(extra []string, readOnly bool) []string {
-	user := "satchel" // by the names of oci's /etc/passwd
+	user := "satchel" // the names are those in package oci's /etc/passwd
 	if readOnly {
 		user = "reader"
 	}
@@ -275,7 +274,7 @@ func environment(extra []string, readOnly bool) []string {
 type reaper struct {
 	mu       sync.Mutex
 	children map[int]chan unix.WaitStatus
-	started  chan struct{} // of one element: there may be children again
+	started  chan struct{} // has a value if there may be children again
 }
 
 func newReaper() *reaper {
@@ -284,7 +283,7 @@ func newReaper() *reaper {
 	return r
 }
 
-// start runs a program and reports its end once.
+// start runs a program. The channel that it returns gets the program's exit status.
 func (r *reaper) start(path string, argv []string, attr *syscall.ProcAttr) (int, <-chan unix.WaitStatus, error) {
 	// Hold the lock during the fork: otherwise the child could be reaped before it is
 	// registered.

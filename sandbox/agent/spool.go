@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// spool is a file of output inside the sandbox: the beginning of a stream is written as it
-// arrives, and the newest half at the end. Only the agent can write to its directory.
+// spool is a file inside the sandbox with the output of one stream. It gets the first half as it
+// arrives, and the newest half when finish is called. Only the agent can write to its directory.
 type spool struct {
 	path string
 	file *os.File // the beginning

@@ -129,8 +129,8 @@ func freezeTree(mark uint32) {
 	}
 }
 
-// killTree kills a shell and everything it has started. When a search finds no process, it
-// returns how many the first search found.
+// killTree kills a shell and everything it has started. It searches until no process is left, or
+// killRounds times, and returns how many processes the first search found.
 func killTree(sh *shell) int {
 	first := 0
 	for round := range killRounds {
@@ -152,9 +152,9 @@ func killTree(sh *shell) int {
 	return first
 }
 
-// killGroup kills the shell's process group at once, which most commands never leave: a
-// fork bomb in one group can outrun a search that kills one process after another. The id
-// of an ended group is reused only after all other ids.
+// killGroup kills the shell's process group, which most commands never leave, in one step: a fork
+// bomb in one group can outrun a search that kills one process after another. The id of an ended
+// group is reused only after all other ids.
 func killGroup(sh *shell) {
 	_ = unix.Kill(-sh.pid, unix.SIGKILL) // it may have ended
 }

@@ -65,7 +65,8 @@ func hasMarkOf(status []byte, marks map[uint32]bool) bool {
 	return false
 }
 
-// look adds what one process uses under root, which ends in a slash.
+// look adds the working directory of one process, and the files under root that it has open for
+// writing. root ends in a slash.
 func (u *liveUse) look(proc, root string) {
 	var st unix.Stat_t
 	if unix.Stat(proc+"/cwd", &st) == nil {

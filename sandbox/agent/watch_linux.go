@@ -22,9 +22,9 @@ func newWriteWatch() (*writeWatch, error) {
 	return &writeWatch{fd: fd, paths: make(map[int32]string)}, err
 }
 
-// add watches a directory of the space. Call it each time before a file in it is read,
-// because another directory may have replaced it. If it cannot (the directory is gone, or
-// the kernel's limit is reached), only writes through mappings are missed there.
+// add watches a directory of the space. Call it each time before a file in it is read, because
+// another directory may have replaced the watched one. If add fails (the directory is gone, or the
+// kernel's limit is reached), only writes through mappings are missed there.
 func (w *writeWatch) add(space int, dir string) {
 	fd, err := openBeneath(space, dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {

@@ -90,7 +90,7 @@ func (r *Runtime) trial(ctx context.Context) error {
 // a trial sandbox for each platform.
 func (r *Runtime) Diagnose(ctx context.Context) []host.Finding {
 	if f := host.LookAtRootfs(r.opt.Rootfs); !f.OK {
-		return []host.Finding{f} // later steps report this failure themselves
+		return []host.Finding{f} // the other checks would fail for the same reason
 	}
 	programs, err := r.opt.Programs()
 	if err != nil {
@@ -184,7 +184,7 @@ func lookAtNamespaces(exe string) host.Finding {
 	return f
 }
 
-// namespaceFault returns the error if the child does not start.
+// namespaceFault explains the error of a child that does not start.
 func namespaceFault(err error) error {
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOSPC) {
 		return fault.Wrap(err, fault.Unavailable, "No sandbox can start here: namespaces cannot be made. %s", namespaceRemedy(os.Geteuid(), sysctl))

@@ -42,7 +42,7 @@ type child struct {
 	last    uint64
 	waiting map[uint64]chan link.Message // by request
 	live    map[space.SandboxID]*sandbox
-	err     error // why it is unusable; nil while it works
+	err     error // why the child is unusable; nil while it works
 }
 
 var errChildGone = errors.New("the sandbox runtime process has ended")
@@ -387,8 +387,8 @@ func (c *child) failed(outer, ctx context.Context, s *sandbox, reply link.Messag
 	return err
 }
 
-// startKilled reports whether something outside ended a start that failed with err. The
-// machine may then still be able to run sandboxes. If both reasons are possible, it
+// startKilled reports whether something outside ended a start that failed with err. The machine may
+// then still be able to run sandboxes. If it is not certain what ended the start, startKilled
 // returns true if a sandbox has started here before.
 func (c *child) startKilled(ctx context.Context, err error, k link.Killed) bool {
 	if errors.Is(err, errChildGone) {

@@ -45,8 +45,8 @@ type Options struct {
 	// WatchInterval is how often the watchdog measures a sandbox that has a
 	// memory limit and no cgroup; default 250 ms.
 	WatchInterval time.Duration
-	// StartTimeout limits the boot of a sandbox, which takes some 100 ms but waits for
-	// other boots; default 30 s.
+	// StartTimeout limits the boot of a sandbox, and then the attachment of its space. A boot takes
+	// some 100 ms, but waits for other boots; default 30 s.
 	StartTimeout time.Duration
 	// StopTimeout is how long to wait for the end of a sandbox; default 10 s.
 	StopTimeout time.Duration

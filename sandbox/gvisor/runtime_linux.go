@@ -34,7 +34,7 @@ type Runtime struct {
 	mu      sync.Mutex
 	spares  []*sandbox    // booted, without a space
 	booting bool          // a goroutine boots spares
-	spareUp chan struct{} // closed when the booting spare is up or failed; nil if none, or awaited
+	spareUp chan struct{} // closed when a boot ends; nil if none runs, or a caller waits for it
 	lock    *os.File      // of RunDir; nil until it is needed
 	child   *child        // nil until it is needed, or if it has died
 	closed  bool

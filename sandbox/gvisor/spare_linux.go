@@ -19,7 +19,7 @@ const (
 )
 
 // takeSpare returns a booted sandbox; nil if there is none. It waits for one that is booting,
-// unless another caller does: a new sandbox would boot after it.
+// unless another caller already waits for that one. A new sandbox would only boot after it.
 func (r *Runtime) takeSpare(ctx context.Context, limits space.Limits) *sandbox {
 	if limits != r.opt.SpareLimits {
 		return nil
@@ -75,9 +75,8 @@ func (r *Runtime) bootSpares(delay time.Duration) {
 	})
 }
 
-// bootSpare boots one spare, and reports whether another may be missing. It clears r.booting
-// before it releases the lock with which it found none missing. So a spare that is taken later
-// is always replaced.
+// bootSpare boots one spare, and reports whether another may be missing. If none is missing, it
+// clears r.booting before it unlocks r.mu. So a spare that is taken later is always replaced.
 func (r *Runtime) bootSpare(ctx context.Context) (more bool) {
 	free, err := procmem.Available()
 	lacks := err == nil && free < spareMemory

@@ -134,8 +134,8 @@ func (g Cgroups) Describe() string {
 // Cgroup limits one sandbox.
 type Cgroup struct {
 	version int
-	// dirs are its directories, by the controllers of Cgroups.parents. Find uses each
-	// directory as its own key.
+	// dirs are its directories, by controller like Cgroups.parents. Find uses each directory as its
+	// own key.
 	dirs map[string]string
 }
 

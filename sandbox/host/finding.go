@@ -10,14 +10,14 @@ import (
 
 // Finding is the result of one check of a runtime's Diagnose.
 type Finding struct {
-	Name   string // what was looked at: "platform systrap", "user namespaces"
+	Name   string // what was looked at, such as "platform systrap"
 	OK     bool
 	Detail string // what was found
 	Remedy string // what to do about it; empty if OK
 }
 
-// LookAtRootfs reports whether dir is a usable root file system; "" means the host's own.
-// The finding does not contain dir, because callers of bash see it.
+// LookAtRootfs reports whether dir is a usable root file system; "" means the host's own. The
+// finding does not contain dir, because clients that call the bash tool see the finding.
 func LookAtRootfs(dir string) Finding {
 	f := Finding{Name: "root file system", OK: true, Detail: "the host's /usr"}
 	if dir == "" {
@@ -50,8 +50,8 @@ func rootCause(err error) error {
 	return err
 }
 
-// LookForTool looks for a program in the sandboxes' PATH. rootfs is their root file
-// system; "" means the host's.
+// LookForTool looks for a program in the bin directories of the sandboxes' PATH. rootfs is their
+// root file system; "" means the host's.
 func LookForTool(rootfs, name string) Finding {
 	f := Finding{Name: name}
 	if rootfs == "" {
@@ -73,7 +73,7 @@ func LookForTool(rootfs, name string) Finding {
 	return f
 }
 
-// FirstLine returns the beginning of an error, for the operator.
+// FirstLine returns the first line of an error's text, cut if it is long, for the operator.
 func FirstLine(err error) string {
 	s, _, _ := strings.Cut(err.Error(), "\n")
 	const most = 300

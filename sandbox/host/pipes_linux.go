@@ -12,7 +12,7 @@ import (
 // Stdio is this side of the standard streams of a process 1. The streams are always
 // pipes, because gVisor overwrites a regular file at stale offsets.
 type Stdio struct {
-	io.ReadWriteCloser // its standard output and input
+	io.ReadWriteCloser // reads its standard output and writes its standard input
 
 	errOut *os.File
 	said   *Ends

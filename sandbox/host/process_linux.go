@@ -59,7 +59,7 @@ func (p *Process) Wait() {
 	})
 }
 
-// Status returns how a child process ended. The caller has not reaped the process.
+// Status returns how a child process ended. The caller must not have reaped the process.
 func (p *Process) Status() string {
 	info, err := p.end()
 	switch {
@@ -73,8 +73,8 @@ func (p *Process) Status() string {
 	return "ended"
 }
 
-// Killed reports whether a signal from outside ended a child process; see
-// EndsFromOutside. The caller has not reaped the process.
+// Killed reports whether a signal from outside ended a child process; see EndsFromOutside. The
+// caller must not have reaped the process.
 func (p *Process) Killed() bool {
 	info, err := p.end()
 	return err == nil && info.code == cldKilled && EndsFromOutside(unix.Signal(info.status))
@@ -87,8 +87,8 @@ func EndsFromOutside(s unix.Signal) bool {
 	return s == unix.SIGKILL || s == unix.SIGTERM
 }
 
-// end returns how a child process ended. The code is 0 if the process runs. The caller
-// has not reaped the process.
+// end returns how a child process ended. The code is 0 if the process runs. The caller must not
+// have reaped the process.
 func (p *Process) end() (siginfo, error) {
 	var info siginfo
 	for {

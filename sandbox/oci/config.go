@@ -96,9 +96,9 @@ func Config(s Spec) (*specs.Spec, error) {
 		{"library", s.Library, path.Dir(protocol.Library)},
 	} {
 		out.Mounts = append(out.Mounts, bind(m.source, m.target, "nosuid", "nodev", "noexec"))
-		// The host changes these mounts while the sandbox runs, so gVisor must check the
-		// host at every access. "container" would put an overlay on top, which hides
-		// later changes.
+		// The host changes these mounts while the sandbox runs, so gVisor must check the host at
+		// every access. The share type "container" would put an overlay on top, which hides later
+		// changes.
 		p := "dev.gvisor.spec.mount." + m.name + "."
 		out.Annotations[p+"source"] = m.source
 		out.Annotations[p+"type"] = "bind"

@@ -105,9 +105,9 @@ func base() Layout {
 	l.Files["/etc/hosts"] = "127.0.0.1 localhost " + Hostname + "\n::1 localhost " + Hostname + "\n"
 	l.Files["/etc/hostname"] = Hostname + "\n"
 	l.Files["/etc/host.conf"] = "multi on\n"
-	// Outside, the space belongs to root, which is nobody inside. Git refuses such a
-	// directory unless it is configured as safe. The other settings let commands create
-	// repositories of their own in /tmp.
+	// Git refuses a repository of another user, such as the space in read-only commands, unless its
+	// directory is configured as safe. The other settings let commands create repositories of their
+	// own in /tmp.
 	l.Files["/etc/gitconfig"] = "[safe]\n\tdirectory = *\n[core]\n\tpager = cat\n[advice]\n\tdetachedHead = false\n" +
 		"[init]\n\tdefaultBranch = main\n[user]\n\tname = satchel\n\temail = satchel@localhost\n"
 	l.addDir("/etc")

@@ -63,7 +63,7 @@ func (r record) file() File {
 	}
 }
 
-// index is sorted by path.
+// index lists the records of a place, sorted by path.
 type index struct{ Records []record }
 
 func (x *index) find(p string) (int, bool) {

@@ -7,8 +7,8 @@
 //
 //   - Files that Save accepted are on disk when it returns. A crash leaves the old
 //     state or the new one, complete.
-//   - A newer file never displaces a kept one: Save rejects and returns files that
-//     exceed a user's limits.
+//   - A newer file never displaces a kept file of another path: Save rejects and
+//     returns files that exceed a user's limits.
 //   - A file that was changed on disk, or that belongs to another user or space, is
 //     an error and never content.
 //

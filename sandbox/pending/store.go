@@ -61,8 +61,8 @@ func Open(o Options) (*Store, error) {
 }
 
 // safeID reports whether the id of a user or a space can be the name of a directory:
-// ^[A-Za-z0-9_-]{1,128}$. It uses no regular expression, because every process would have
-// to compile it.
+// ^[A-Za-z0-9_-]{1,128}$. It uses no regular expression, because every start of the program would
+// have to compile it.
 func safeID(id string) bool {
 	for _, b := range []byte(id) {
 		switch {
@@ -150,9 +150,9 @@ func (s *Store) List(_ context.Context, u space.UserID, id space.SpaceID) ([]spa
 	return items, nil
 }
 
-// Save stores the files of put, replaces earlier files at their paths, and removes the
-// files at the paths of drop. When Save returns, this is durable. It returns the files
-// that exceed the user's limits. After an error nothing has changed. If the stored
+// Save stores the files of put, replaces earlier files at their paths, and removes the files at the
+// paths of drop. When Save returns, this is durable. It returns the files that exceed the user's
+// limits. After an error, the index is still the old one, or completely the new one. If the stored
 // files cannot be opened any more, Save renames their directory and starts a new one.
 func (s *Store) Save(_ context.Context, u space.UserID, id space.SpaceID, put []File, drop []string) ([]NotStored, error) {
 	p, err := s.place(u, id)

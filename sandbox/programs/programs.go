@@ -1,6 +1,6 @@
 // Package programs embeds the two programs that run sandboxes. Install writes them to disk.
 //
-// scripts/programs puts them into the directory built before the server is built. They are
+// Before the server is built, scripts/programs puts them into the directory named built. They are
 // separate from the server's binary because each sandbox takes memory for everything that its
 // programs link.
 package programs
@@ -95,8 +95,8 @@ func sumOf(list []byte, name string) string {
 	return ""
 }
 
-// installOne leaves a file with the right sum alone. It then does not read the embedded program,
-// because reading the server's own binary takes memory.
+// installOne writes a program to dir, unless the file there has the right sum. In that case it does
+// not read the embedded program, because reading the server's own binary takes memory.
 func installOne(built fs.FS, dir, name, sum string) error {
 	target := filepath.Join(dir, name)
 	if has, err := fileSum(target); err == nil && has == sum {

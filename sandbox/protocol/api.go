@@ -71,7 +71,7 @@ const (
 	Detached            // it continues as job JobID
 	Shutdown            // the sandbox is being stopped
 
-	// The agent never reports these two: its sandbox ended during the command.
+	// The agent never reports these two. They mean that the sandbox ended during the command.
 	OutOfMemory
 	Lost
 )
@@ -86,7 +86,7 @@ func (e End) String() string {
 type ExecResult struct {
 	End      End
 	ExitCode int    // as the shell reports it: 128+n for signal n
-	Signal   string // "SIGKILL"; empty if it exited
+	Signal   string // such as "SIGKILL"; empty if the command exited
 	JobID    string // of a job
 	// JobDir has a job's stdout, stderr and status and, while it runs, the pid of its
 	// process group: kill -- -$(cat <JobDir>/pid) stops it.
@@ -122,7 +122,7 @@ type Job struct {
 // attacker may have chosen.
 type Entry struct {
 	Path    string
-	Deleted bool // a whiteout: the path and everything under it is gone from the lower layer
+	Deleted bool // the path and everything under it are gone
 	// Opaque marks a directory whose lower contents are hidden.
 	Opaque  bool
 	Dir     bool
@@ -132,8 +132,7 @@ type Entry struct {
 	// Problem says why there is no content (not a regular file, over the limit,
 	// unreadable); Content is then empty.
 	Problem string
-	// Busy marks a path that a running command has open for writing: a later collection
-	// reports it again.
+	// Busy marks a path that a running command may be writing. A later collection reports it again.
 	Busy bool
 }
 
@@ -157,7 +156,8 @@ type CollectLimits struct {
 	After uint64
 }
 
-// ApplyEntry writes one file of a newer head into the space, or restores a pending file.
+// ApplyEntry writes or deletes one file in the space to match a newer head, or restores a pending
+// file.
 type ApplyEntry struct {
 	Path    string
 	Delete  bool
@@ -175,5 +175,5 @@ type ApplyEntry struct {
 type ApplyResult struct {
 	Path    string
 	Dirty   bool   // not written: the path has a change, or a command uses it
-	Problem string // it could not be written
+	Problem string // why the entry could not be applied; empty if it could
 }

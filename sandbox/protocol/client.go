@@ -19,12 +19,12 @@ const (
 	maxLive      = 64               // frames of output that onOutput has not taken; older ones are dropped
 	liveBurst    = 8 << 20          // bytes of output frames of one command at any time
 	liveRate     = 4 << 20          // additional bytes of output frames per second
-	liveFrame    = 4 << 10          // bytes that a frame counts besides its own
-	answerMargin = 20 * time.Second // after a cancelled command's grace, until the agent counts as stuck
+	liveFrame    = 4 << 10          // bytes that each frame counts in addition to its own
+	answerMargin = 20 * time.Second // for the answer, after a command's time and grace
 )
 
-// Client is the host's side of the protocol. Its methods may be called from several
-// goroutines; if a call's error does not wrap ErrProtocol, the connection stays usable.
+// Client is the host's side of the protocol. Its methods may be called from several goroutines;
+// unless a call's error wraps ErrProtocol, the connection stays usable until Close.
 type Client struct {
 	conn io.ReadWriteCloser
 	out  chan []byte
@@ -40,10 +40,10 @@ type Client struct {
 
 // call is a request without its reply.
 type call struct {
-	limit   int // bytes of its reply
+	limit   int // the most bytes that its reply may have
 	body    []byte
 	kind    kind        // of the frames in body
-	answer  chan answer // of one element
+	answer  chan answer // buffers one answer
 	live    *liveQueue  // of an Exec; else nil
 	started time.Time
 	output  int64 // bytes of output frames so far
@@ -55,8 +55,8 @@ type answer struct {
 	err  error
 }
 
-// Connect sends b and waits until the agent is ready. It then owns conn, and closes it if
-// it fails.
+// Connect sends b and waits until the agent is ready. It takes ownership of conn, and closes conn
+// if it fails.
 func Connect(ctx context.Context, conn io.ReadWriteCloser, b Boot) (*Client, error) {
 	c := &Client{
 		conn:  conn,

@@ -12,11 +12,11 @@ import (
 	"satchel/internal/fault"
 )
 
-// Exec runs a command until it ends or becomes a job. onOutput, which may be nil, is called
-// with new output: in order, on one goroutine, and not after Exec has returned. If it is
-// too slow, it misses the oldest output; the result is complete. When ctx ends, the command
-// is ended with its process tree, the result says Canceled, and the error is nil. If the
-// agent does not answer even then, the connection is closed.
+// Exec runs a command until it ends or becomes a job. onOutput, which may be nil, is called with
+// new output: in order, on one goroutine, and not after Exec has returned. If it is too slow, it
+// misses the oldest output, which the result may still have. When ctx ends, the command is ended
+// with its process tree, the result says Canceled, and the error is nil. If the agent does not
+// answer even then, the connection is closed.
 func (c *Client) Exec(ctx context.Context, r ExecRequest, onOutput func(Stream, []byte)) (ExecResult, error) {
 	if len(r.Command) > maxCommand {
 		return ExecResult{}, fault.New(fault.TooLarge, "The command has %d bytes, and %d are allowed.", len(r.Command), maxCommand)
@@ -47,9 +47,9 @@ func (c *Client) Exec(ctx context.Context, r ExecRequest, onOutput func(Stream, 
 	return res, err
 }
 
-// awaitExec waits for the reply, and cancels the command when ctx ends. The wait is
-// limited: an agent is stuck or hostile if it does not answer well after the command's
-// time.
+// awaitExec waits for the reply, and cancels the command when ctx ends. It closes the connection if
+// the agent has not answered well after the command's time limit or the cancellation, because the
+// agent is then stuck or hostile.
 func (c *Client) awaitExec(ctx context.Context, id uint32, cl *call, r ExecRequest) answer {
 	var overdue <-chan time.Time
 	if r.WallTime > 0 {
@@ -128,8 +128,8 @@ func (c *Client) Ack(ctx context.Context, batch uint64, except []string) error {
 // file is larger.
 const applyPart = 8 << 20
 
-// Apply writes files of a newer head into the space, in the given order (deletions of files
-// that a directory replaces come first), and returns the result of each. After an error,
+// Apply writes files of a newer head into the space, in the given order, and returns the result of
+// each. Before the files of a new directory, delete a file that is in its place. After an error,
 // some may have been written.
 func (c *Client) Apply(ctx context.Context, entries []ApplyEntry) ([]ApplyResult, error) {
 	var results []ApplyResult
@@ -201,13 +201,13 @@ type liveOutput struct {
 	bytes  []byte
 }
 
-// liveQueue holds the output that onOutput has not taken yet. It drops the oldest output,
-// so that it never blocks the reader.
+// liveQueue holds the output that onOutput has not taken yet. If it is full, it drops the oldest
+// output, so that it never blocks the reader.
 type liveQueue struct {
 	mu     sync.Mutex
 	queue  []liveOutput
 	closed bool
-	wake   chan struct{} // of one element
+	wake   chan struct{} // buffers one value
 }
 
 func newLiveQueue() *liveQueue { return &liveQueue{wake: make(chan struct{}, 1)} }
@@ -225,7 +225,7 @@ func (q *liveQueue) push(o liveOutput) {
 	q.signal()
 }
 
-// close lets drain end once it has delivered everything; nil is allowed.
+// close lets drain end once it has delivered everything. q may be nil.
 func (q *liveQueue) close() {
 	if q == nil {
 		return

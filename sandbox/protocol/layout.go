@@ -1,8 +1,9 @@
 package protocol
 
-// Places inside a sandbox. The runtime mounts them; the agent relies on them.
+// Places inside a sandbox. The runtime mounts Exe, Lower, Git and Library. The agent mounts the
+// others.
 const (
-	// Exe is the program satchel-agent, read-only: process 1.
+	// Exe is the read-only program satchel-agent, which is process 1.
 	Exe = "/.satchel/agent"
 	// Lower is the read-only checkout, the lower layer of the overlay that the agent
 	// mounts on SpaceDir. Only root can see it. Lower, Git and Library each have a mount

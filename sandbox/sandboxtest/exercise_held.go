@@ -141,7 +141,7 @@ var pendingChecks = []check{
 			e.Errorf("inside: %q, want %q; %s", r.Stdout.Text, want, r.Stderr.Text)
 		}
 		e.wantNote(r, "readme"+mark+".md")
-		// They have other names now, so a file stays pending only because of its own
+		// The pending files have other names now, so a file stays pending only because of its own
 		// content.
 		e.wantPending(r, "deep/x/y/z"+mark+".t")
 		e.wantStored("deep/x/y/z" + mark + ".t")
@@ -163,8 +163,8 @@ var pendingChecks = []check{
 			e.Errorf("inside: %q, want %q", r.Stdout.Text, want)
 		}
 		e.wantPending(r, "deep", "dir", "docs/a.md", "readme.md")
-		// If the pending file is removed, the newer one appears; if it is fixed, both are
-		// kept.
+		// If the pending file is removed, the newer one appears; if it can then be committed, both
+		// are kept.
 		e.sh("rm docs/a.md deep dir")
 		e.Store.RefusePath = nil
 		r = e.sh("true")
@@ -236,7 +236,7 @@ var pendingChecks = []check{
 			}
 		}
 		e.wantStored("big1", "big2", "huge", "pipe")
-		// With room, the next collection keeps it.
+		// With the room that big1 leaves, the next collection keeps big3.
 		r = e.sh("rm big1")
 		e.wantStored("big2", "big3", "huge", "pipe")
 		e.wantPending(r, "big2", "big3", "huge", "pipe")
@@ -333,7 +333,7 @@ var pendingChecks = []check{
 	}},
 }
 
-// brokenPending is a disk that fails.
+// brokenPending is a sandbox.Pending whose disk fails.
 type brokenPending struct{ sandbox.Pending }
 
 var errBroken = errors.New("input/output error")

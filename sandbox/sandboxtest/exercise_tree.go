@@ -11,7 +11,8 @@ import (
 	"satchel/sandbox"
 )
 
-// treeChecks are about files: what is committed, refused and brought in.
+// treeChecks are about files: what is committed, what is refused, and which changes of others reach
+// the sandbox.
 var treeChecks = []check{
 	{name: "every kind of change is committed as it is", real: true, run: func(e *exercise) {
 		for _, c := range []struct {

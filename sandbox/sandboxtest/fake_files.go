@@ -17,7 +17,7 @@ import (
 	"satchel/sandbox/protocol"
 )
 
-// snapshot is the content of a path at the last scan.
+// snapshot is the state of a path at one scan.
 type snapshot struct {
 	mode    space.Mode
 	dir     bool
@@ -254,7 +254,7 @@ func (a *fakeAgent) inUse(name string) bool {
 		}
 		fds, _ := filepath.Glob(proc + "fd/*")
 		for _, fd := range fds {
-			st, err := os.Lstat(fd) // the link's mode is how it was opened
+			st, err := os.Lstat(fd) // the mode of the link shows how the file was opened
 			if at, err2 := os.Readlink(fd); err == nil && err2 == nil && at == name && st.Mode()&0o200 != 0 {
 				return true
 			}

@@ -37,10 +37,10 @@ type Store struct {
 	mu     sync.Mutex
 	spaces map[space.SpaceID]*history
 	blobs  map[space.BlobID]string
-	seeds  int           // taken and not released
+	seeds  int           // checkouts that were not released yet
 	moved  chan struct{} // closed and replaced with each commit
-	// FailCommit, if set, is called before each commit, which fails with its error.
-	// RefusePath likewise refuses one entry.
+	// FailCommit, if set, is called before each commit, which fails with its error. RefusePath, if
+	// set, is called for each entry, which is refused with its error.
 	FailCommit func(space.ChangeSet) error
 	RefusePath func(path string) error
 }

@@ -66,7 +66,8 @@ func (x *Index) awaitHead(ctx context.Context, e *entry, limit time.Duration) er
 	}
 }
 
-// upToDate reports whether an index is neither known to be behind nor known to be damaged.
+// upToDate reports whether an index has all pages of the head and is not known to be damaged. It
+// returns true if the head cannot be determined.
 func (x *Index) upToDate(ctx context.Context, e *entry) (bool, error) {
 	d, err := x.open(ctx, e)
 	if err != nil || d == nil {

@@ -21,8 +21,8 @@ type Follower struct {
 
 	mu      sync.Mutex
 	pending []space.SpaceID        // in order, each once
-	busy    map[space.SpaceID]bool // being updated
-	again   map[space.SpaceID]bool // a commit arrived during the update
+	busy    map[space.SpaceID]bool // pending or being updated
+	again   map[space.SpaceID]bool // another request arrived during the update
 	wake    *sync.Cond
 	failed  map[space.SpaceID]*retry
 	closed  bool
@@ -37,8 +37,8 @@ type retry struct {
 // maxRetryFactor limits the growth of the delay between retries.
 const maxRetryFactor = 100
 
-// Follow starts a follower, which Close ends. Once a collection was refreshed, the follower
-// also rebuilds its database if a query finds damage there.
+// Follow starts a follower, which Close ends. After the first Publish or Refresh of a
+// collection, the follower also rebuilds the database when a query finds damage in it.
 func (x *Index) Follow(src Source) *Follower {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &Follower{index: x, src: src, ctx: ctx, cancel: cancel, busy: map[space.SpaceID]bool{}, again: map[space.SpaceID]bool{}, failed: map[space.SpaceID]*retry{}}

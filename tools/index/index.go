@@ -41,7 +41,7 @@ type entry struct {
 	mu    sync.Mutex
 	cur   *postings.Database // nil: none is open
 	tried bool               // open has looked for a file
-	news  chan struct{}      // closed and replaced whenever commit or err changes
+	news  chan struct{}      // closed and replaced after each update
 
 	// follower keeps the collection up to date, and its source returns the current head.
 	// Without a follower, the newest known head is that of the last update.
@@ -238,7 +238,8 @@ func (x *Index) sweep(e *entry) {
 	})
 }
 
-// removeFiles removes those files of a collection's databases for which which returns true.
+// removeFiles removes the files of a collection's databases for whose names the function which
+// returns true.
 func (x *Index) removeFiles(id space.SpaceID, which func(name string) bool) error {
 	all, err := os.ReadDir(x.opts.Dir)
 	if err != nil {
@@ -257,8 +258,8 @@ func (x *Index) removeFiles(id space.SpaceID, which func(name string) bool) erro
 	return errors.Join(errs...)
 }
 
-// swap replaces the database and returns the file of the old one, which is closed after its
-// last reader.
+// swap replaces the database and returns the file of the old database, which stays open until
+// its last reader releases it.
 func (e *entry) swap(d *postings.Database) (replaced string) {
 	e.mu.Lock()
 	old := e.cur

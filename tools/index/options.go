@@ -27,13 +27,13 @@ type Source interface {
 // Dater is a Source that knows when files changed. Without it a file has the date in its
 // front matter, or no date.
 type Dater interface {
-	// Dates returns when the commits after "from" and up to "to" last changed each file (""
-	// for the whole history). A file that is absent from the map has no date.
+	// Dates returns when each file last changed in the commits after from, up to the commit to.
+	// An empty from means the whole history. A file that is absent from the map has no date.
 	Dates(ctx context.Context, id space.SpaceID, from, to space.CommitID) (map[space.Path]time.Time, error)
 }
 
-// Derived is a Source whose collections come from others, such as snapshots of a space. Its
-// Head can be older than the original until the next snapshot.
+// Derived is a Source whose collections come from other collections, such as snapshots of a
+// space. Its Head can be older than the original until the next snapshot.
 type Derived interface {
 	// Newest returns the commit that Head returns after it has caught up.
 	Newest(ctx context.Context, id space.SpaceID) (space.CommitID, error)

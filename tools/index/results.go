@@ -18,8 +18,8 @@ type Collection struct {
 	// "/library/docs/nuxt". It is empty for a space.
 	Mount string
 	// Names are other names of the collection, such as its title. If a query over several
-	// collections contains the label or one of these names, the collection's pages come
-	// first.
+	// collections contains the label or one of these names, the collection's pages rank
+	// higher.
 	Names []string
 	// Version is the version that the whole collection is about, if it is known. If several
 	// collections have copies of a page, only the copy of the newest version is a hit.
@@ -58,8 +58,8 @@ const DefaultLimit = 10
 // Results is the answer to a Query.
 type Results struct {
 	Hits []present.Hit
-	// Total counts the documents that contain a word of the query and match the filters,
-	// without those that another hit represents. Truncated reports that Hits lists fewer.
+	// Total counts the documents that match the query and the filters, without those that
+	// another hit represents. Truncated reports that Hits lists fewer.
 	Total     int
 	Truncated bool
 	// Weak reports that no hit contains much of the query. It is only set for an outline.
@@ -93,8 +93,8 @@ type IndexState struct {
 	Docs   int64
 }
 
-// limitWith returns the maximum number of hits if the text has the limit text, or no limit
-// if text is 0.
+// limitWith returns the maximum number of hits. text is the limit in the query's text, or 0 if
+// the text has none.
 func (q *Query) limitWith(text int) int {
 	if n := query.Smaller(q.Limit, text); n > 0 {
 		return n

@@ -50,8 +50,7 @@ type Ranked struct {
 
 // Rank returns what a query finds, for evaluations: at most depth documents (0: 1,000), in
 // the order in which Search ranks them by relevance. It drops no documents that score far
-// below the best, and does not merge translations, versions or copies. It reads no passages
-// and calls no reranker.
+// below the best, does not merge translations, versions or copies, and calls no reranker.
 func (x *Index) Rank(ctx context.Context, cols []Collection, q Query, depth int) (ranked []Ranked, err error) {
 	if depth <= 0 {
 		depth = 1000

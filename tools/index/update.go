@@ -21,8 +21,8 @@ import (
 const manyChanges = 500
 
 // Update brings the index of a collection to the head of src. Updates of one collection run
-// one after another. Queries continue meanwhile. If the index is already at the head,
-// Update does nothing.
+// one after another. Queries continue meanwhile. If the index is already at the head, Update
+// only repairs damage and tries unreadable files again.
 func (x *Index) Update(ctx context.Context, id space.SpaceID, src Source) error {
 	e, err := x.lock(ctx, id)
 	if err != nil {

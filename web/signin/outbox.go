@@ -42,8 +42,8 @@ type letter struct {
 }
 
 // key identifies letters that count as duplicates: the outbox accepts one letter for each key
-// within mailPause. Duplicates are links for one address, notices to one person about new links, or notices
-// about the use of one link.
+// within mailPause. Duplicates are links for one address, notices to one person about new
+// links, or notices about the use of one link.
 func (l letter) key() string {
 	switch {
 	case l.notice == nil:

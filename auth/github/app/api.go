@@ -37,8 +37,8 @@ func (e *statusError) Error() string {
 	return fmt.Sprintf("github: the answer was %d: %q", e.status, e.message)
 }
 
-// statusOf returns the status of the statusError that err wraps. It returns 0 if there is
-// none, or if it reports a rate limit.
+// statusOf returns the status of the statusError that err wraps. It returns 0 if err wraps no
+// statusError, or one that reports a rate limit.
 func statusOf(err error) int {
 	var e *statusError
 	if errors.As(err, &e) && e.wait == 0 {
@@ -125,7 +125,8 @@ func (c *Client) wait(resp *http.Response) time.Duration {
 	return min(max(d, time.Second), time.Hour)
 }
 
-// call calls the REST API with a bearer token. It sends in, which may be nil, as JSON.
+// call calls the REST API. It sends token as the bearer token unless token is empty, and in as
+// JSON unless in is nil.
 func (c *Client) call(ctx context.Context, token, method, path string, in, out any) (more bool, err error) {
 	r, err := c.request(ctx, method, c.o.API+path, in)
 	if err != nil {
@@ -193,8 +194,8 @@ func errBadKey() error {
 	return fault.New(fault.Invalid, "The GitHub App's private key is not an RSA key in PEM form. It must begin with -----BEGIN RSA PRIVATE KEY-----.")
 }
 
-// bounded returns a transport that limits responses, because ghinstallation reads them
-// without a limit and leaves the bodies of errors open.
+// bounded returns a transport that reads whole responses, up to a limit. ghinstallation itself
+// reads without a limit, and does not close the bodies of error responses.
 func (c *Client) bounded() http.RoundTripper { return boundedTransport{c} }
 
 type boundedTransport struct{ c *Client }

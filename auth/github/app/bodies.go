@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// bodies limits the memory for the bodies of events. Anybody can send a body, even slowly.
+// bodies limits the memory for the bodies of webhooks. Anybody can send a body, even slowly.
 // Only its signature proves the sender, and checking the signature requires the whole body.
 type bodies struct {
 	most  int   // maximum number of bodies at once
@@ -30,8 +30,8 @@ func newBodies(most int, bytes int64) *bodies {
 }
 
 // enter waits until there is room for a body of size bytes, or until ctx ends. One address
-// gets at most a quarter of the room, so that other addresses find room. A body always fits
-// if there are no others.
+// gets at most a quarter of the room, or a single larger body, so that other addresses find
+// room. A body always fits if there are no others.
 func (b *bodies) enter(ctx context.Context, address string, size int64) (leave func(), ok bool) {
 	fits := func(h held, n int, bytes int64) bool { return h.n == 0 || h.n < n && h.bytes+size <= bytes }
 	for {

@@ -45,7 +45,7 @@ type Options struct {
 	// a list contains a hundred repositories of up to 10 kB each.
 	MaxResponse int64
 	// MaxInstallations and MaxRepositories are the maximum counts of a person's
-	// installations and repositories to read. The default is 100 and 1000.
+	// installations and repositories to read. The defaults are 100 and 1000.
 	MaxInstallations, MaxRepositories int
 	// MaxFound is the maximum size of the JSON of a Found in bytes. The default is 40 KiB,
 	// so that it fits into the data of a pending sign-in.
@@ -53,7 +53,7 @@ type Options struct {
 	// MaxWebhook is the maximum size of one webhook's body in bytes. The default is 1 MiB.
 	MaxWebhook int64
 	// MaxWebhooks is the maximum number of webhooks' bodies in memory. MaxWebhookBytes is
-	// the maximum of their total size. The default is 64 and 16 MiB. One address can use a
+	// the maximum of their total size. The defaults are 64 and 16 MiB. One address can use a
 	// quarter of each. A webhook that finds no room within WebhookTimeout is refused. The
 	// default of WebhookTimeout is 10 seconds, as long as GitHub waits. The caller limits
 	// how long a body may take to arrive.
@@ -82,7 +82,7 @@ type Options struct {
 	OnPush func(id space.SpaceID)
 	// OnBranch is called when GitHub reports a push to a branch of any repository on which the
 	// App is installed. repository is the address of the repository. standard reports whether the
-	// branch is its default branch. OnBranch must not block. It may be nil.
+	// branch is the repository's default branch. OnBranch must not block. It may be nil.
 	OnBranch func(repository, branch string, standard bool)
 
 	Logger *slog.Logger
@@ -228,8 +228,8 @@ func (c *Client) App(ctx context.Context) (auth.GitHubApp, bool, error) {
 	return a, ok, err
 }
 
-// app returns the App with its secrets. The error reports that there is no App at the
-// configured GitHub.
+// app returns the App with its secrets. The error is a fault.Unavailable if there is no App at
+// the configured GitHub.
 func (c *Client) app(ctx context.Context) (auth.GitHubApp, error) {
 	a, ok, err := c.o.Store.GitHubApp(ctx)
 	switch {

@@ -1,14 +1,14 @@
 // Package app connects GitHub repositories to spaces through this server's own GitHub App. [New]
 // returns a [Client], whose methods Begin, Finish and Link connect a repository. The Client
 // guides an admin through creating the App, asks GitHub which repositories a person may push to,
-// and gets tokens that are valid for a single repository. It regularly checks that each
-// connection is still valid.
+// and gets tokens that are valid for a single repository. [Client.RecheckAll] checks whether the
+// connections are still valid.
 //
 // The package guarantees:
 //
-//   - A repository is connected only after GitHub has confirmed, for the person's own
-//     token and in the same visit, that this App is installed on the repository and
-//     that the person may push to it.
+//   - A repository is connected only after a visit of the person to GitHub. During the
+//     visit, GitHub confirms with the person's own token that this App is installed on
+//     the repository and that the person may push to it.
 //   - Data from a browser or a webhook (an installation ID, a repository name, an
 //     event) is never trusted. It can only cause a request to GitHub.
 //   - An installation token is valid for one repository and its contents only.

@@ -123,7 +123,7 @@ func (c *Client) find(ctx context.Context, a auth.GitHubApp, p person, created i
 	return found, nil
 }
 
-// choose adds repositories to found while they fit, in the order of Found.Repositories.
+// choose adds repositories to found while they fit. Found.Repositories describes the order.
 func (c *Client) choose(found *Found, all []repository, created int64) {
 	rank := func(r repository) int {
 		switch {
@@ -158,8 +158,9 @@ func (c *Client) choose(found *Found, all []repository, created int64) {
 	}
 }
 
-// listed calls each with the pages of a list, until the list ends or most entries were
-// read. cut reports whether the list has more entries.
+// listed calls each with the pages of a list, until the list ends or the number of entries
+// reaches most. each returns the number of entries of its page. cut reports whether pages are
+// left.
 func listed[T any](ctx context.Context, c *Client, token, path string, most int, each func(T) int) (cut bool, err error) {
 	for page, n := 1, 0; ; page++ {
 		if n >= most {

@@ -35,8 +35,8 @@ func (c *Client) Finish(ctx context.Context, redirectURI string, data []byte, q 
 
 // FinishCreate creates a repository with the person's own rights, and then does the same as
 // Finish. The App needs the permission to create repositories. The error can also be
-// Invalid for an invalid name, Conflict if the repository exists, and Forbidden if the
-// person or the App may not create a repository in that account.
+// Invalid if r is invalid, Conflict if GitHub rejects the name, and Forbidden if the person or
+// the App may not create a repository in that account.
 func (c *Client) FinishCreate(ctx context.Context, redirectURI string, data []byte, q url.Values, r NewRepository) (Found, error) {
 	if err := checkNew(r); err != nil {
 		return Found{}, err
@@ -46,7 +46,7 @@ func (c *Client) FinishCreate(ctx context.Context, redirectURI string, data []by
 	})
 }
 
-// person is a person after their visit to GitHub, with their token.
+// person is the GitHub account of a person who came back from GitHub, with their token.
 type person struct {
 	id    int64
 	login string

@@ -107,7 +107,8 @@ func (c *Client) others(ctx context.Context, id space.SpaceID, repository int64)
 	return links, nil
 }
 
-// Taken returns the repositories that are connected to other spaces, with these spaces.
+// Taken returns the repositories that are connected to spaces other than id. The map's values
+// are those spaces. A connection that is removed or lost does not count.
 func (c *Client) Taken(ctx context.Context, id space.SpaceID) (map[int64]space.SpaceID, error) {
 	links, err := c.o.Store.RepositoryLinks(ctx)
 	if err != nil {
@@ -176,11 +177,12 @@ func (c *Client) Recheck(ctx context.Context, id space.SpaceID) (auth.Repository
 	return was, nil
 }
 
-// maxLooks is the maximum number of repeated checks because of concurrent ones.
+// maxLooks is the maximum number of times that Recheck asks GitHub while concurrent checks change
+// the link.
 const maxLooks = 4
 
-// RecheckAll rechecks all connections one at a time until ctx ends. It continues
-// after a failure, unless GitHub asks to wait.
+// RecheckAll rechecks all connections once, one at a time. It continues after a failure, but
+// stops if ctx ends or if GitHub asks to wait.
 func (c *Client) RecheckAll(ctx context.Context) error { return c.RecheckOlder(ctx, 0) }
 
 // RecheckOlder checks only connections that GitHub last confirmed at least age ago; see
@@ -196,7 +198,7 @@ func (c *Client) RecheckOlder(ctx context.Context, age time.Duration) error {
 		return nil
 	}
 	if _, ok, err := c.o.Store.GitHubApp(ctx); err != nil || !ok {
-		return err // without an App, all links are already in the state removed
+		return err // without an App, all links are already auth.LinkRemoved
 	}
 	if _, err := c.app(ctx); err != nil {
 		return err

@@ -19,7 +19,7 @@ import (
 	"satchel/internal/space"
 )
 
-// via is how all actions of this package were done, for the audit log.
+// via is the text in the audit log that says how this package's actions were done.
 const via = "web"
 
 // loginForm matches a login at GitHub. The logins of managed users contain an underscore.
@@ -147,7 +147,7 @@ func (c *Client) described(m made) (auth.GitHubApp, error) {
 func (c *Client) origin() string {
 	u, err := url.Parse(c.o.URL)
 	if err != nil {
-		return "" // New has parsed it
+		return "" // impossible, because New has parsed the URL
 	}
 	return u.Scheme + "://" + strings.ToLower(u.Host)
 }
@@ -272,7 +272,7 @@ func (c *Client) proveSecret(ctx context.Context, a auth.GitHubApp) error {
 	return c.failure("look at the client secret", err)
 }
 
-// Forget removes the App from this server. All links get the state removed. The App remains
+// Forget removes the App from this server. All links become auth.LinkRemoved. The App remains
 // at GitHub.
 func (c *Client) Forget(ctx context.Context, by space.UserID) error {
 	if err := c.o.Store.RemoveGitHubApp(ctx, by, via); err != nil {

@@ -17,7 +17,8 @@ func (c *Client) notify(ctx context.Context, l auth.RepositoryLink) {
 
 func (c *Client) notifySoon(_ context.Context, l auth.RepositoryLink) { c.notifications.add(l) }
 
-// notifications holds the links that must be passed to OnState, the newest of each space.
+// notifications holds the links that must be passed to OnState. It keeps only the newest link of
+// each space.
 type notifications struct {
 	mu   sync.Mutex
 	by   map[space.SpaceID]auth.RepositoryLink

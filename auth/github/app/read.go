@@ -15,10 +15,11 @@ import (
 
 // Reader identifies who wants to read a repository.
 type Reader struct {
-	// Operator may read every repository on which the App is installed.
+	// Operator reports whether the reader may read every repository on which the App is
+	// installed.
 	Operator bool
-	// Accounts are the GitHub accounts of a person. One of them must be allowed to read the
-	// repository.
+	// Accounts are the GitHub accounts of a person. Unless Operator is set, at least one of them
+	// must be allowed to read the repository.
 	Accounts []int64
 }
 
@@ -26,8 +27,8 @@ type Reader struct {
 // there is no App, if the App is not installed on the repository, or if the reader may not read
 // the repository. These cases must look the same to the reader.
 //
-// ReadToken asks GitHub each time, so that access ends as soon as GitHub ends it. The errors are
-// those of requests to GitHub: Limited or Unavailable.
+// ReadToken asks GitHub each time, so that access ends as soon as GitHub ends it. If a request to
+// GitHub fails, the error is a fault, such as Limited or Unavailable.
 func (c *Client) ReadToken(ctx context.Context, r Reader, fullName string) (string, error) {
 	if !goodName(fullName) || !r.Operator && len(r.Accounts) == 0 {
 		return "", nil
@@ -71,8 +72,8 @@ func (c *Client) ReadToken(ctx context.Context, r Reader, fullName string) (stri
 	return "", nil
 }
 
-// readToken returns a new token of an installation for one repository; "" if the installation
-// does not include the repository.
+// readToken returns a new token of an installation for one repository. It returns "" if the
+// installation is suspended or does not include the repository.
 func (c *Client) readToken(ctx context.Context, a auth.GitHubApp, installation int64, fullName string) (string, error) {
 	s, err := c.signer(a)
 	if err != nil {

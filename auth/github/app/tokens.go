@@ -109,7 +109,8 @@ func (c *Client) token(ctx context.Context, a auth.GitHubApp, k tokenKey) (token
 	return token, expires, nil
 }
 
-// restricted returns an error if a token gives more access than requested.
+// restricted returns an error if a token is malformed, or if GitHub lists other repositories for
+// the token than the requested one. It accepts an empty list.
 func restricted(t *ghinstallation.Transport, token string, k tokenKey) error {
 	repositories, err := t.Repositories()
 	if err != nil {

@@ -26,7 +26,7 @@ type Store interface {
 	GitHubApp(ctx context.Context) (auth.GitHubApp, bool, error)
 	// SetGitHubApp stores an App. The error is a fault.Conflict if there is already an App.
 	SetGitHubApp(ctx context.Context, by space.UserID, via string, a auth.GitHubApp) error
-	// RemoveGitHubApp removes the App. All links get the state removed.
+	// RemoveGitHubApp removes the App. All links become auth.LinkRemoved.
 	RemoveGitHubApp(ctx context.Context, by space.UserID, via string) error
 
 	// LinkRepository connects a repository to a space. It replaces the space's former
@@ -61,8 +61,8 @@ type Found struct {
 	// suspended ones.
 	Installations []Installation `json:"installations,omitempty"`
 	// Repositories are the repositories of the installations that are not suspended. The
-	// created one is first. Then come those to which the person may push, the most recently
-	// used first.
+	// repository Created is first. Then come those to which the person may push, and then the
+	// others. Both groups begin with the most recent push.
 	Repositories []Repository `json:"repositories,omitempty"`
 	// Cut reports whether some installations or repositories are missing from the lists.
 	Cut bool `json:"cut,omitempty"`

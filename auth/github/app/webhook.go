@@ -281,7 +281,7 @@ func (h *hints) taken(id space.SpaceID) {
 	delete(h.set, id)
 }
 
-// followHints checks the spaces that events name, one at a time, until ctx ends.
+// followHints checks the queued spaces one at a time, until ctx ends.
 func (c *Client) followHints(ctx context.Context) {
 	for {
 		select {

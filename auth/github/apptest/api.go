@@ -39,7 +39,7 @@ var (
 	suspended   = failed(http.StatusForbidden, "This installation has been suspended")
 )
 
-// call is a request to the API, with everything that its credential gives access to.
+// call is a request to the API, with the app and the token that its credential names.
 type call struct {
 	*http.Request
 	w    *world
@@ -174,8 +174,8 @@ func (s *Server) serve(e endpoint, w http.ResponseWriter, r *http.Request) {
 	w.Write(text)
 }
 
-// authenticate finds what the request's credential gives access to. It refuses other kinds
-// of credentials.
+// authenticate finds the app and the token that the request's credential names. It refuses a
+// credential whose kind is not in kinds.
 func (s *Server) authenticate(c *call, kinds string) (answer, bool) {
 	if c.Header.Get("User-Agent") == "" {
 		return failed(http.StatusForbidden, "Request forbidden by administrative rules. Please make sure your request has a User-Agent header"), false
@@ -216,8 +216,8 @@ func (s *Server) authenticate(c *call, kinds string) (answer, bool) {
 	return unreachable, false
 }
 
-// appOf returns the app that signed a JWT for at most ten minutes. Like GitHub, it allows a
-// clock that is ahead by a minute.
+// appOf returns the app that signed a JWT. The JWT must expire within ten minutes. Like GitHub,
+// appOf allows a clock that is ahead by a minute.
 func (s *Server) appOf(w *world, text string) (found *app) {
 	now, skew := s.now(), time.Minute
 	var claims jwt.RegisteredClaims
@@ -234,7 +234,7 @@ func (s *Server) appOf(w *world, text string) (found *app) {
 	return found
 }
 
-// list returns v with one page of the list all in the field name.
+// list adds one page of all to v as the field name, and returns v as an answer.
 func (s *Server) list(c *call, name string, all []object, v object) answer {
 	q := c.URL.Query()
 	number := func(name string, or int) int {
@@ -256,7 +256,7 @@ func (s *Server) list(c *call, name string, all []object, v object) answer {
 	return a
 }
 
-// convert returns an app that was created from a manifest, once.
+// convert redeems the code of a manifest, which works once. It returns the app with its secrets.
 func (s *Server) convert(c *call) answer {
 	found := c.w.manifestCodes[c.PathValue("code")]
 	delete(c.w.manifestCodes, c.PathValue("code"))
@@ -339,7 +339,7 @@ func (s *Server) mint(c *call) answer {
 		}
 	}
 	t.permissions["metadata"] = "read" // always included
-	// Real tokens of this kind have some hundred characters, and dots.
+	// Real tokens of this kind have a few hundred characters, including dots.
 	name := fmt.Sprintf("ghs_%d_%s.%s.%s", i.app.id, fresh("ey"), fresh("ey")+fresh(""), fresh(""))
 	c.w.tokens[name] = t
 	c.w.issued = append(c.w.issued, name)
@@ -426,7 +426,7 @@ func (s *Server) getPermission(c *call) answer {
 		return failed(http.StatusNotFound, c.PathValue("username")+" is not a user")
 	}
 	role := c.w.permission(p, r)
-	permission := role // permission has only four levels
+	permission := role // GitHub's field permission has only four levels
 	if older, ok := map[string]string{"triage": "read", "maintain": "write"}[role]; ok {
 		permission = older
 	}

@@ -19,7 +19,7 @@ type Delivery struct {
 	Body        []byte
 	Signature   string // X-Hub-Signature-256; empty for unsigned
 	ContentType string // the default is application/json
-	Status      int    // of the answer; 0 if there is none yet, or if it was not sent
+	Status      int    // of the answer; 0 before the answer, or if the webhook was not sent
 }
 
 // Sign returns the signature of a body with a secret.
@@ -61,8 +61,8 @@ func (s *Server) Deliveries() []Delivery {
 	return read(s, func(w *world) []Delivery { return slices.Clone(w.deliveries) })
 }
 
-// send creates a webhook, and sends it if the app has an address for webhooks. The caller
-// must hold the lock.
+// send records a webhook and sends it in the background, if the app has an address for
+// webhooks. The caller must hold the lock.
 func (s *Server) send(w *world, a *app, event string, payload object) {
 	h := a.manifest.Hook
 	if h.URL == "" || h.Active != nil && !*h.Active {

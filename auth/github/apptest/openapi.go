@@ -53,7 +53,8 @@ var loadChecker = sync.OnceValues(func() (checker, error) {
 	return checker{router, doc.Components.Schemas}, nil
 })
 
-// check returns the differences. The request's path must not have /api/v3.
+// check returns the differences between a request with its answer and GitHub's description. The
+// request's path must not begin with /api/v3.
 func (c checker) check(r *http.Request, body []byte, status int, header http.Header, answer []byte) []string {
 	u, err := url.Parse(origin + r.URL.RequestURI())
 	if err != nil {
@@ -68,7 +69,8 @@ func (c checker) check(r *http.Request, body []byte, status int, header http.Hea
 	o := &openapi3filter.Options{IncludeResponseStatus: true, MultiError: true, RejectWhenRequestBodyNotSpecified: true}
 	request := &openapi3filter.RequestValidationInput{Request: in, PathParams: params, Route: route, Options: o}
 	var found []string
-	// GitHub itself answers a malformed request with 404 or 401, so it need not be valid.
+	// GitHub itself answers malformed requests with 404 or 401, so a request with such an answer
+	// need not be valid.
 	if status != http.StatusNotFound && status != http.StatusUnauthorized {
 		if err := openapi3filter.ValidateRequest(in.Context(), request); err != nil {
 			found = append(found, "request: "+err.Error())

@@ -26,7 +26,7 @@ const (
 	manifestLife = time.Hour
 )
 
-// visit is a request for a page, under the lock.
+// visit is a request for a page. It is served under the server's lock.
 type visit struct {
 	http.ResponseWriter
 	r *http.Request
@@ -218,8 +218,8 @@ func (s *Server) accessToken(w *world, r *http.Request) object {
 	}
 }
 
-// newApp creates an app. It stores a manifest that arrives, and redirects the browser so
-// that the next request has its cookie.
+// newApp creates an app. It stores a manifest that arrives from another site. It then redirects
+// the browser, so that the next request has the browser's cookie.
 func (s *Server) newApp(v *visit) {
 	org, q := v.r.PathValue("org"), v.r.URL.Query()
 	if arrives(v.r) {

@@ -5,9 +5,9 @@
 //	gh := apptest.Start(t, apptest.Options{})
 //	gh.AddPerson("ada")
 //	gh.AddRepository(apptest.Repository{Owner: "ada", Name: "notes", Private: true})
-//	back := gh.CreateApp("ada", action, manifest)
+//	back, err := gh.CreateApp("ada", action, manifest)
 //	gh.Install(apptest.Installing{App: slug, Account: "ada", By: "ada"})
-//	back, err := gh.Authorize("ada", location)
+//	back, err = gh.Authorize("ada", location)
 //
 // It is as strict as GitHub. Every request and response of the REST API is validated
 // against GitHub's OpenAPI description (see README.md), and a mismatch fails the test.
@@ -195,7 +195,7 @@ func read[T any](s *Server, f func(w *world) T) T {
 }
 
 // Violations returns the mismatches with GitHub's description, requests to endpoints
-// that the server does not have, git tokens with too many permissions, and secrets in
+// that the server does not have, git tokens that give too much access, and secrets in
 // the query of the token endpoint.
 func (s *Server) Violations() []string {
 	return read(s, func(*world) []string { return slices.Clone(s.violations) })

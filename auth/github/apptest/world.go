@@ -210,8 +210,8 @@ func (w *world) reaches(t *token, r *repository) bool {
 }
 
 // sees reports whether GitHub lists the installation to a person. It does so if the
-// installation is on the person's account, on an organisation of which they are a member,
-// or on a repository that they can access.
+// installation is on the person's account or on an organisation of which they are a member,
+// or if it includes a repository of which they are a collaborator.
 func (w *world) sees(p *account, i *installation) bool {
 	return i.account == p || i.account.members[p.id] != "" ||
 		slices.ContainsFunc(w.repositories(i), func(r *repository) bool { return r.collaborators[p.id] != "" })
@@ -234,8 +234,8 @@ func (s *Server) ID(login string) int64 {
 	return read(s, func(w *world) int64 { return must(w.account(login), login).id })
 }
 
-// AddOrg creates an organisation with its members by login: "admin" (an owner) or "member".
-// base is the members' permission for its repositories.
+// AddOrg creates an organisation, and returns its id. members maps logins to the role "admin"
+// (an owner) or "member". base is the members' permission for the organisation's repositories.
 func (s *Server) AddOrg(login, base string, members map[string]string) int64 {
 	return read(s, func(w *world) int64 {
 		o := &account{id: w.id(), login: login, org: true, base: base, members: map[int64]string{}}
@@ -490,7 +490,7 @@ func (s *Server) Tokens() (people, installations int) {
 	return people, installations
 }
 
-// Revoked returns how many tokens of people the app has revoked.
+// Revoked returns how many tokens of people were revoked by apps.
 func (s *Server) Revoked() int { return read(s, func(w *world) int { return w.revoked }) }
 
 type manifest struct {

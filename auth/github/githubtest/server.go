@@ -14,7 +14,7 @@ import (
 
 // Options configures a Server. Zero fields mean the defaults.
 type Options struct {
-	// ClientID and ClientSecret belong to the only app. The default is "Iv1.satchel" and
+	// ClientID and ClientSecret belong to the only app. The defaults are "Iv1.satchel" and
 	// "githubtest-secret".
 	ClientID, ClientSecret string
 	// Callback is the app's callback URL. Redirect URIs must be below it. If it is empty,
@@ -48,10 +48,10 @@ type Membership struct{ Org, State string }
 // Behaviour describes faults of the server. The zero value has none. Paths have the form
 // "/login/oauth/access_token" or "/user".
 type Behaviour struct {
-	Stall      <-chan struct{}        // every answer waits for it
-	Status     map[string]int         // by path: the status of the answer, which has the body Message
-	Header     map[string]http.Header // by path: headers of these answers
-	Message    string                 // of these answers
+	Stall      <-chan struct{}        // every answer waits to receive from this channel
+	Status     map[string]int         // by path: the status of an answer with the text Message
+	Header     map[string]http.Header // by path: headers that are added to every answer
+	Message    string                 // the text of the answers to paths in Status
 	Body       map[string]string      // by path: the body of an answer with status 200
 	Refuse     string                 // the error of the authorization response
 	TokenError string                 // the error of the token response, with status 200

@@ -13,9 +13,8 @@ import (
 	"time"
 )
 
-// certificate creates a certificate authority, and a server certificate for names that the
-// authority signs. It returns the server's TLS configuration, and the authority's
-// certificate as a pool and in PEM.
+// certificate creates a certificate authority, which signs a server certificate for names. It
+// returns the server's TLS configuration, and the authority's certificate as a pool and in PEM.
 func certificate(names []string) (*tls.Config, *x509.CertPool, []byte) {
 	start := time.Now().Add(-time.Hour)
 	caKey := newKey()

@@ -32,8 +32,8 @@ type Behaviour struct {
 	NoAuth     bool // AUTH is not offered
 	Login      bool // LOGIN is offered instead of PLAIN
 	Greedy     bool // LOGIN asks one more question
-	// Answers replace the usual answers, by command such as "RCPT". "" is the greeting, and
-	// "." the end of a mail.
+	// Answers replace the usual answers, by command such as "RCPT". The key "" means the
+	// greeting, and "." the end of a mail.
 	Answers map[string]string
 	// Stall is a channel that the server waits for before it answers the command Stalled.
 	Stall   <-chan struct{}

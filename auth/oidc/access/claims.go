@@ -44,8 +44,9 @@ func (c claims) lookup(name string) (any, bool) {
 	return nil, false
 }
 
-// text returns a claim that identifies something: not empty, limited in length, and without
-// characters that look the same in other values. JSON's lone surrogates all become U+FFFD.
+// text returns a claim that identifies something. It returns false if the claim is empty, longer
+// than limit, or has control characters or U+FFFD. All lone surrogates in JSON become U+FFFD, so
+// different values would look the same.
 func text(v any, limit int) (string, bool) {
 	s, ok := v.(string)
 	if !ok || s == "" || len(s) > limit {
@@ -140,7 +141,8 @@ func (c claims) client(names []string) string {
 	return ""
 }
 
-// email returns the person's address if the issuer has verified it.
+// email returns the person's address if the issuer has verified it. If verified is empty, all
+// addresses count as verified.
 func (c claims) email(claim, verified string) string {
 	if claim == "" {
 		return ""

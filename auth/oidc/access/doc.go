@@ -4,8 +4,8 @@
 // 8414.
 //
 // The package accepts only tokens that the issuer signed for this resource and for a
-// client. It verifies the signature before it reads claims, with a key of the issuer whose
-// type fits the algorithm. It rejects a token that breaks any rule of [Verifier.Verify]. A
+// client. It verifies the signature before it reads claims, and uses only a key of the issuer
+// that fits the algorithm. It rejects a token that breaks any rule of [Verifier.Verify]. A
 // caller without a signed token cannot learn the reason.
 //
 // The issuer may be unreachable, even when the server starts. If the package cannot fetch

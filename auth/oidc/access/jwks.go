@@ -60,7 +60,7 @@ func (k key) fits(alg string) bool {
 	if !ok || want != k.kind {
 		return false
 	}
-	// RFC 9864 gave EdDSA with this curve its own name.
+	// RFC 9864 gave EdDSA with the curve Ed25519 its own name.
 	return k.alg == "" || k.alg == alg || alg == "EdDSA" && k.alg == "Ed25519"
 }
 

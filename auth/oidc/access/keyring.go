@@ -224,7 +224,7 @@ func (k *keyring) usable() *keySet {
 	return nil
 }
 
-// reachable reports whether the last attempt reached the issuer.
+// reachable reports whether the last attempt to fetch the keys succeeded.
 func (k *keyring) reachable() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -41,8 +41,8 @@ type Options struct {
 	// ReadScopes and WriteScopes are the issuer's names for our scopes. Neither implies the
 	// other.
 	ReadScopes, WriteScopes []string
-	// DefaultScopes ("read", "write") are our scopes for a token that contains none of
-	// these names.
+	// DefaultScopes are our scopes ("read", "write") for a token that has none of the names in
+	// ReadScopes and WriteScopes.
 	DefaultScopes []string
 	// RequireClaims lists required claims in the form NAME=VALUE. The claim must be that
 	// text, number or boolean, or a list that contains it.
@@ -51,8 +51,8 @@ type Options struct {
 	// VerifiedClaim is true, or if VerifiedClaim is empty.
 	EmailClaim, VerifiedClaim string
 	NameClaim                 string
-	// SpaceClaim is the name of the claim that names the space. If it is empty, the
-	// person's first space is used.
+	// SpaceClaim is the name of the claim that names the space. If it is empty, or if a token
+	// lacks the claim, the person's default space is used.
 	SpaceClaim string
 
 	// ClockSkew is the maximum error of the issuer's clock. The default is zero.
@@ -67,7 +67,7 @@ type Options struct {
 	// for keys. The default is 10 seconds.
 	RequestTimeout time.Duration
 	// RefetchEvery and RefetchBurst limit the rate of fetches that tokens with an unknown
-	// key cause. The default is 5 seconds and 10.
+	// key cause. The defaults are 5 seconds and 10 fetches.
 	RefetchEvery time.Duration
 	RefetchBurst int
 

@@ -84,8 +84,8 @@ func (v *Verifier) verify(ctx context.Context, bearer string) (auth.External, au
 	return v.judge(t, c)
 }
 
-// notValid returns the answer to every token that the issuer did not sign. The reason is
-// only in the cause, for the log.
+// notValid returns the answer to every token that the issuer did not sign. Why the token is not
+// valid is only in the wrapped error, for the log.
 func notValid(err error) error {
 	return fault.Wrap(err, fault.Unauthenticated, "The token is not valid.")
 }

@@ -24,7 +24,7 @@ type keys struct {
 	ed ed25519.PrivateKey
 
 	mu sync.Mutex
-	rs *rsa.PrivateKey // created when first used, because this is slow
+	rs *rsa.PrivateKey // created when first used, because that takes long
 }
 
 func (k *keys) rsa() *rsa.PrivateKey {

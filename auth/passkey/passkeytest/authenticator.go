@@ -94,12 +94,12 @@ type Change struct {
 	Type        string // such as webauthn.get
 	CrossOrigin bool
 	TopOrigin   string
-	Clear, Set  byte    // flags
+	Clear, Set  byte    // flags to clear and to set
 	Counter     *uint32 // replaces the counter of the key
 	UserHandle  []byte
 	NoHandle    bool
 	ID          []byte // the browser's id of the credential
-	// Sign creates the signature instead of the key.
+	// If Sign is set, it creates the signature, and the key is not used.
 	Sign func(message []byte) []byte
 	// ClientData and AuthenticatorData change the bytes after the signature.
 	ClientData, AuthenticatorData func([]byte) []byte

@@ -13,8 +13,8 @@ const (
 	// maxNodes bounds the nodes that the parser may create. The largest pages of
 	// documentation have about 100,000. A node takes some 150 bytes.
 	maxNodes = 400_000
-	// maxReadability bounds the elements of a page for readability, which scores each
-	// paragraph several times.
+	// maxReadability bounds the elements of a page that the readability library reads. The
+	// library scores each paragraph several times.
 	maxReadability = 20_000
 	// maxNesting bounds lists and quotations within each other. The converter copies their
 	// text once for each level.
@@ -23,8 +23,8 @@ const (
 	maxCells = 50_000
 	// maxSpan bounds colspan and rowspan of a cell.
 	maxSpan = 64
-	// maxBrackets bounds the escaping of text: the number of brackets times the bytes of the
-	// text. For each bracket, the converter searches the closing bracket.
+	// maxBrackets bounds the number of opening brackets times the bytes of the text. To
+	// escape the text, the converter searches for the end of each bracket.
 	maxBrackets = 500_000_000
 )
 
@@ -151,7 +151,7 @@ func boundTable(t *html.Node) {
 	})
 }
 
-// span returns the bounded span of a cell.
+// span limits a span of a cell to maxSpan, and returns it. key is colspan or rowspan.
 func span(cell *html.Node, key string) int {
 	n, err := strconv.Atoi(attr(cell, key))
 	if err != nil || n < 1 {
@@ -164,7 +164,7 @@ func span(cell *html.Node, key string) int {
 	return n
 }
 
-// flatten makes blocks of a table's cells.
+// flatten turns a table and its cells into plain blocks.
 func flatten(t *html.Node) {
 	each(t, func(n *html.Node) {
 		switch n.DataAtom {

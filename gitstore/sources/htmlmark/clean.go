@@ -89,7 +89,7 @@ func noise(n *html.Node, total int) bool {
 	return 2*textLen(n) < total && first(n, func(n *html.Node) bool { return n.DataAtom == atom.H1 }) == nil
 }
 
-// named reports whether a class or the id of an element is one of noise.
+// named reports whether a class or the id of an element marks it as noise.
 func named(n *html.Node) bool {
 	if noiseNames[strings.ToLower(attr(n, "id"))] && !heading(n) {
 		return true
@@ -103,7 +103,7 @@ func named(n *html.Node) bool {
 			return true
 		}
 	}
-	return hasClass(n, "contents") && hasClass(n, "topic") // the list of sections of reStructuredText
+	return hasClass(n, "contents") && hasClass(n, "topic") // the table of contents of reStructuredText
 }
 
 func hasClass(n *html.Node, class string) bool {
@@ -127,7 +127,8 @@ func linkLen(n *html.Node) int {
 	return size
 }
 
-// plainHeading removes the link of a heading to itself: a sign at its end, or a link around its text.
+// plainHeading removes the link of a heading to itself. The link is a sign at the end of the
+// heading, or surrounds its text.
 func plainHeading(h *html.Node) {
 	var links []*html.Node
 	each(h, func(n *html.Node) {

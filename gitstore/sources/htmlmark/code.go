@@ -22,7 +22,8 @@ type codeBlock struct{ language, text string }
 
 func newCodeBlocks() *codeBlocks { return &codeBlocks{mark: "code" + rand.Text()} }
 
-// take replaces each block of code by a word.
+// take replaces each block of code by a word. A single line in the cell of a table becomes
+// inline code instead.
 func (c *codeBlocks) take(root *html.Node) {
 	var tables, blocks []*html.Node
 	each(root, func(n *html.Node) {
@@ -78,7 +79,8 @@ func (c *codeBlocks) take(root *html.Node) {
 	}
 }
 
-// split divides each block that holds the same example in several languages.
+// split divides each block that holds an example in several languages into one block for
+// each language.
 func split(blocks []*html.Node) []*html.Node {
 	var all []*html.Node
 	for _, pre := range blocks {
@@ -148,8 +150,8 @@ func (c *codeBlocks) give(markdown []byte) []byte {
 	return out.Bytes()
 }
 
-// continuation returns the beginning of a line that continues the block of a line: marks of
-// quotations stay, and marks of lists become spaces.
+// continuation returns what the later lines of a block begin with if its first line begins
+// with before: marks of quotations stay, and marks of lists become spaces.
 func continuation(before []byte) string {
 	return strings.Map(func(r rune) rune {
 		if r == '>' {
@@ -243,12 +245,12 @@ func ownLanguage(n *html.Node) string {
 	for _, c := range classes {
 		for _, prefix := range []string{"language-", "lang-", "highlight-source-", "highlight-text-", "highlight-"} {
 			if l, ok := strings.CutPrefix(c, prefix); ok && l != "" {
-				l, _, _ = strings.Cut(l, "{") // language-js{1,3}
+				l, _, _ = strings.Cut(l, "{") // as in language-js{1,3}
 				return l
 			}
 		}
 	}
-	for _, c := range classes { // such as rustdoc and Pandoc
+	for _, c := range classes { // rustdoc and Pandoc use no prefix
 		if n.DataAtom == atom.Pre || n.DataAtom == atom.Code {
 			if bareLanguages[c] {
 				return c

@@ -42,7 +42,8 @@ func first(n *html.Node, f func(*html.Node) bool) *html.Node {
 	return nil
 }
 
-// largest returns the outermost element with the most text for which f is true, or nil.
+// largest looks at the outermost elements for which f is true, and returns the one with the
+// most text, or nil.
 func largest(n *html.Node, f func(*html.Node) bool) *html.Node {
 	var best *html.Node
 	most := 0
@@ -62,7 +63,7 @@ func largest(n *html.Node, f func(*html.Node) bool) *html.Node {
 	return best
 }
 
-// invisible are elements whose text nobody reads.
+// invisible reports whether an element has no text that readers see as content.
 func invisible(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Script, atom.Style, atom.Template, atom.Noscript, atom.Head, atom.Nav, atom.Svg:

@@ -35,8 +35,8 @@ type Page struct {
 	Title string
 	// Canonical is the address that the page names as its own, or nil.
 	Canonical *url.URL
-	// Links are the addresses of all links of the page in order, including those of the
-	// navigation. They have no fragment.
+	// Links are the HTTP addresses to which the page links, in order and without duplicates,
+	// including those of the navigation. There are at most maxLinks. They have no fragment.
 	Links []*url.URL
 	// Markdown is the main content. It ends with a line break.
 	Markdown []byte
@@ -107,8 +107,8 @@ func mainContent(doc *html.Node, at *url.URL) (*html.Node, error) {
 	if main != nil {
 		within = main
 	}
-	// Half of the text, because a page can have small elements with these classes, such as
-	// comments.
+	// Require half of the text, because a page can have small elements with these classes,
+	// such as comments.
 	if c := largest(within, isContent); c != nil && 2*textLen(c) >= textLen(within) {
 		return c, nil
 	}

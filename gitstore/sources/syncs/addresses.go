@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// addresses returns the addresses in the settings of an upstream, such as
-// https://docs.example.com/guide, github.com/nuxt/nuxt of the key repo, and www.youtube.com/@golang of
-// the key handle.
+// addresses returns the addresses in the settings of an upstream. Some values become
+// addresses: the repo nuxt/nuxt becomes https://github.com/nuxt/nuxt, and the handle golang
+// becomes https://www.youtube.com/@golang.
 func addresses(settings string) []string {
 	var all any
 	if json.Unmarshal([]byte(settings), &all) != nil {
@@ -71,8 +71,8 @@ func addressOf(row syncRow) string {
 	return ""
 }
 
-// trustedBy returns a function that reports whether an address is on a host, or in a directory, of
-// the settings. A page of a trusted site must not lead to other private hosts.
+// trustedBy returns a function that reports whether an address is on a host, or in a directory,
+// that the settings name. A page of a trusted site must not lead to other private hosts.
 func trustedBy(settings []string) func(string) bool {
 	return func(address string) bool {
 		a, err := url.Parse(address)
@@ -91,8 +91,8 @@ func trustedBy(settings []string) func(string) bool {
 	}
 }
 
-// Allowed reports whether every address of the settings is on a list. An entry is a host, or a host
-// with the beginning of a path, such as github.com/nuxt/*.
+// Allowed reports whether the settings have addresses, and all of them are HTTPS addresses on a
+// list. An entry is a host, or a host with the beginning of a path, such as github.com/nuxt/*.
 func Allowed(list []string, settings json.RawMessage) bool {
 	all := addresses(string(settings))
 	for _, s := range all {

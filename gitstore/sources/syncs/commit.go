@@ -88,7 +88,7 @@ func (m *Manager) commit(ctx context.Context, r *run, row syncRow, message strin
 	return out, b.flush(ctx)
 }
 
-// batch collects changes, and commits them when they are large.
+// batch collects changes, and commits them when they reach the limits of one commit.
 type batch struct {
 	m     *Manager
 	id    space.SpaceID

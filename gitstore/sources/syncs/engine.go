@@ -129,7 +129,7 @@ type checked struct {
 type fetched struct {
 	Version string           `json:"version"`
 	Counts  space.SyncCounts `json:"counts"`
-	// Changes are the changes of a dry run, which is no workflow.
+	// Changes are the changes of a dry run. The engine never stores them.
 	Changes []space.SyncChange `json:"-"`
 }
 
@@ -189,8 +189,8 @@ func (r result[T]) failed() error {
 	return &fault.Error{Code: r.Code, Public: r.Public, RetryAfter: r.Retry, Field: r.Field}
 }
 
-// step runs a step, and repeats it while the error can be temporary. err is set only if the
-// engine fails, or the process ends.
+// step runs a step, and repeats it up to Options.Retries times while its error may be
+// temporary. The returned error is set only if the engine fails, or the process ends.
 func step[T any](ctx dbos.Context, r *run, name string, fn func(context.Context) (T, error)) (result[T], error) {
 	m := r.m
 	tries := 0
@@ -231,8 +231,8 @@ func temporary(err error) bool {
 	return ok && f.Code == fault.Unavailable && f.RetryAfter == 0
 }
 
-// check asks upstream for its version. The answer also says why upstream cannot be fetched, more
-// precisely than a failed fetch does.
+// check asks upstream for its version. If upstream cannot be fetched, the error of check says
+// why, more precisely than that of a fetch would.
 func (m *Manager) check(ctx context.Context, r *run, row syncRow) (checked, error) {
 	if r.Uploaded {
 		return checked{}, nil

@@ -44,7 +44,8 @@ func IsLicence(name string) bool {
 // licenceBytes is how much of a licence file is read. The long licences name themselves at the top.
 const licenceBytes = 4 << 10
 
-// LicenceOf returns the SPDX name of the licence in a file, or the name of the file for other texts.
+// LicenceOf returns the SPDX name of the licence in a file, or the name of the file if the
+// licence is not known.
 func LicenceOf(name string, content []byte) string {
 	text := strings.ToLower(strings.Join(strings.Fields(string(content[:min(len(content), licenceBytes)])), " "))
 	has := func(parts ...string) bool {
@@ -107,8 +108,8 @@ func plain(part string) bool {
 	return false
 }
 
-// suggestTitle returns a title for a source from its settings: the name of the repository, or that of
-// the host of a site.
+// suggestTitle returns a title for a source from its settings: the name of the repository, or
+// the words in the address of a site that are not too common.
 func suggestTitle(settings json.RawMessage) string {
 	u, err := url.Parse(addressOf(syncRow{Settings: string(settings)}))
 	if err != nil {

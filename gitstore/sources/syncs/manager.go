@@ -96,7 +96,7 @@ func (m *Manager) removeStages() {
 		running[r.Run] = true
 	}
 	m.mu.Unlock()
-	list, _ := os.ReadDir(m.o.Dir) // there is none before the first sync
+	list, _ := os.ReadDir(m.o.Dir) // before the first sync, the directory does not exist
 	for _, d := range list {
 		if !running[d.Name()] {
 			if err := os.RemoveAll(filepath.Join(m.o.Dir, d.Name())); err != nil {
@@ -132,8 +132,8 @@ func (m *Manager) Owns(id space.SpaceID) bool {
 	return m.owned[id]
 }
 
-// Reserve makes a new space belong to a sync, before Add. Otherwise the search index would index the
-// space's first commit.
+// Reserve makes a new space belong to a sync, before Add. Otherwise the search index would index
+// the space's first commit.
 func (m *Manager) Reserve(id space.SpaceID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -154,7 +154,7 @@ func (m *Manager) start(ctx context.Context, j job) (*run, error) {
 		if j.Reset && !r.Reset || j.Confirm && !r.Confirm {
 			return nil, fault.New(fault.Conflict, "An update of %s is already running. Wait until it ends, or cancel it.", j.Source)
 		}
-		_, err := m.open() // it may be a run of an earlier process
+		_, err := m.open() // continues the run if an earlier process left it
 		return r, err
 	}
 	r := m.take(e, j)
@@ -201,7 +201,8 @@ func (m *Manager) begin(ctx context.Context, r *run) error {
 	return nil
 }
 
-// enter returns the run of a job that the engine starts. ok is false if its source was removed.
+// enter returns the run of a job that the engine starts. ok is false if the run has ended, or
+// its source was removed.
 func (m *Manager) enter(j job) (r *run, row syncRow, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -269,7 +270,7 @@ func (m *Manager) Cancel(ctx context.Context, id string) error {
 		return fault.New(fault.Conflict, "No update of %s is running.", id)
 	}
 	r.cancel(errCanceled)
-	if _, err := m.open(); err != nil { // it may be a run of an earlier process
+	if _, err := m.open(); err != nil { // continues the run if an earlier process left it
 		return err
 	}
 	select {

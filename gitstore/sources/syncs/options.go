@@ -23,7 +23,7 @@ type Store interface {
 const (
 	DefaultEvery    = space.SyncEvery
 	MinEvery        = 5 * time.Minute
-	WatchEvery      = time.Minute // of a directory, whose check reads no file
+	WatchEvery      = time.Minute // default and minimum of a directory; its check reads no file
 	MaxEvery        = 30 * 24 * time.Hour
 	DefaultAtOnce   = 2
 	DefaultRetries  = 2
@@ -49,10 +49,10 @@ type Options struct {
 	Ended func(r space.SyncRun)
 	// Dir is the directory of stages.
 	Dir string
-	// AtOnce limits the syncs that run at the same time.
+	// AtOnce limits the syncs that run at the same time, and separately the uploads.
 	AtOnce int
-	// Retries is how often a step is repeated within a sync if upstream does not answer. Retry
-	// is the delay before the first repetition.
+	// Retries is how often a step is repeated within a sync after a temporary error. Retry is
+	// the delay before the first repetition.
 	Retries int
 	Retry   time.Duration
 	// MaxFiles limits the files of a source.

@@ -55,7 +55,8 @@ func (m *Manager) EndSource(ctx context.Context, id string) error {
 	return err
 }
 
-// endOrphans ends the syncs whose publication ended although the process stopped before EndSource.
+// endOrphans ends the syncs whose publication ended in an earlier process that stopped before
+// it called EndSource.
 func (m *Manager) endOrphans() {
 	for _, s := range m.All() {
 		if _, err := m.o.Sources.Find(s.Source); err == nil || s.State == space.SyncEnded {
@@ -90,9 +91,9 @@ func (m *Manager) alter(ctx context.Context, id string, change func(*syncRow)) e
 	return nil
 }
 
-// tokenFor returns the function that gives tokens for the private repositories of a source. A source
-// of a person gets tokens for the repositories that this person may read, and a source of the
-// operator for those that the server may read.
+// tokenFor returns the function that gives tokens for the private repositories of a source. A
+// source of a person gets tokens for the repositories that this person may read. A source of the
+// operator gets tokens for the repositories that the server may read.
 func (m *Manager) tokenFor(row syncRow) func(context.Context, string, string) (string, error) {
 	by := row.by
 	if row.SourceID != "" {

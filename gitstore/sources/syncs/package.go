@@ -40,7 +40,7 @@ func (p Package) text() string {
 	return string(b)
 }
 
-// The limits of what package files say. maxPackage is the bytes of such a file.
+// The limits of a package file and of a name in bytes, and of the number of names.
 const (
 	maxPackage      = 64 << 10
 	maxPackageName  = 60

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// maxRecoveries is how many starts of the server continue the same run.
+	// maxRecoveries is how many starts of the server may continue the same run.
 	maxRecoveries = 100
 	shutdownGrace = 5 * time.Second
 	// The engine's names of this program and of its workflow.
@@ -45,7 +45,7 @@ func (m *Manager) open() (dbos.Context, error) {
 		c, err = m.launch()
 	}
 	if err != nil {
-		// The contents of a file can be lost, because its runs begin again.
+		// A SQLite file may be removed, because its runs then begin again.
 		if err := m.removeFile(err); err != nil {
 			return nil, err
 		}
@@ -80,7 +80,7 @@ func (m *Manager) removeFile(why error) error {
 	return nil
 }
 
-// discard takes an engine that fails out of use. The next run opens another one.
+// discard stops the use of an engine that failed. The next run opens another engine.
 func (m *Manager) discard() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -103,8 +103,8 @@ func (m *Manager) launch() (dbos.Context, error) {
 		}
 		f.Close()
 	}
-	// The engine distinguishes its own shutdown from the end of a context, so it gets one that
-	// never ends.
+	// The engine distinguishes its own shutdown from the end of its context, so it gets a
+	// context that never ends.
 	c, err := dbos.NewContext(context.Background(), dbos.Config{
 		AppName: "satchel", DatabaseURL: m.o.Workflows, ApplicationVersion: workflowVersion, ExecutorID: executor,
 		Logger: slog.New(quiet{m.o.Logger.Handler()}),
@@ -120,7 +120,7 @@ func (m *Manager) launch() (dbos.Context, error) {
 }
 
 // resume continues a run of an earlier process. The engine already continues the runs that it
-// knows, and the others begin again, such as those of an older version of the steps.
+// knows. All other runs begin again, such as those of an older version of the steps.
 func (m *Manager) resume(c dbos.Context, r *run) {
 	h, err := dbos.RetrieveWorkflow[string](c, r.Run)
 	if err == nil {

@@ -27,8 +27,8 @@ type syncRow struct {
 	Paused   bool   // a person stopped the schedule
 	State    string
 	Problem  string
-	Version  string // of upstream, that the source shows
-	CommitID string // that the source shows
+	Version  string // the version of upstream that the source shows
+	CommitID string // the commit that the source shows
 	Checked  int64
 	Next     int64
 	Failures int    // in a row
@@ -56,7 +56,7 @@ func (r syncRow) every() time.Duration {
 	return time.Duration(r.Every) * time.Millisecond
 }
 
-// fileRow is a file of the manifest: the files of the last complete sync.
+// fileRow is a file of the manifest, which lists the files of the last complete sync.
 type fileRow struct {
 	SourceID string `gorm:"primaryKey"`
 	Path     string `gorm:"primaryKey"`
@@ -188,8 +188,8 @@ func (m *Manager) beginRun(ctx context.Context, r *run) error {
 	})
 }
 
-// endRun stores how a run ended together with the new row of its sync. A run that found no changes is
-// deleted.
+// endRun stores how a run ended, together with the new row of its sync. A run that found no
+// changes is deleted.
 func (m *Manager) endRun(ctx context.Context, row syncRow, r space.SyncRun) error {
 	counts, err := json.Marshal(r.SyncCounts)
 	if err != nil {
@@ -216,7 +216,7 @@ func (m *Manager) endRun(ctx context.Context, row syncRow, r space.SyncRun) erro
 				(SELECT id FROM syncs_runs WHERE source_id = ? ORDER BY started DESC, id DESC LIMIT ?)`, r.Source, r.Source, maxRuns).Error
 		}
 		if err == nil {
-			// The source may have been removed meanwhile.
+			// Insert no row, because the source may have been removed meanwhile.
 			err = tx.Model(&syncRow{}).Where("source_id = ?", row.SourceID).Updates(map[string]any{
 				"state": row.State, "problem": row.Problem, "version": row.Version, "commit_id": row.CommitID,
 				"checked": row.Checked, "next": row.Next, "failures": row.Failures, "package": row.Package,

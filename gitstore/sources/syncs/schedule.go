@@ -57,8 +57,8 @@ func (m *Manager) schedule() {
 	}
 }
 
-// adopt ends the runs of earlier processes that another server with the same database has ended, and
-// reports whether some are left. The engine gives each run to one of the servers.
+// adopt ends the runs of earlier processes that another server with the same database has
+// ended, and reports whether some are left. The engine gives each run to one of the servers.
 func (m *Manager) adopt() (left bool) {
 	m.mu.Lock()
 	var runs []*run
@@ -110,7 +110,7 @@ func (m *Manager) continueOthers() error {
 	return err
 }
 
-// due returns the sources whose sync is due, and lowers wait to the time of the next one.
+// due returns the sources whose sync is due, and lowers wait to the time until the next sync.
 func (m *Manager) due(wait *time.Duration) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -131,7 +131,8 @@ func (m *Manager) due(wait *time.Duration) []string {
 	return out
 }
 
-// The delays after a failure. The first doubles with each failure in a row.
+// The delays after a failure. firstAgain doubles with each failure in a row, up to lastAgain.
+// longestLimit is the longest delay for which upstream can ask.
 const (
 	firstAgain   = time.Minute
 	lastAgain    = time.Hour
@@ -245,7 +246,7 @@ const pushEvery = time.Minute
 
 // Pushed starts the syncs that follow the branch to which somebody pushed. A source that is synced
 // only on request stays as it is, and a source that upstream asked to wait waits. If a sync runs,
-// another one follows. Many pushes start one sync a minute.
+// another one follows. Many pushes start at most one sync a minute.
 func (m *Manager) Pushed(p upstream.Push) {
 	m.mu.Lock()
 	for _, e := range m.entries {

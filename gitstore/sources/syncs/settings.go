@@ -21,8 +21,8 @@ type Setting struct {
 	Kind     string          `json:"kind,omitempty"`
 	URL      string          `json:"url,omitempty"`
 	Settings json.RawMessage `json:"settings,omitempty"`
-	// Every is the interval between syncs in seconds. Nil means the default, and 0 only on
-	// request.
+	// Every is the interval between syncs in seconds. Nil means the default. 0 means that the
+	// source syncs on request only.
 	Every *int64 `json:"every,omitempty"`
 	// Paused stops or resumes the schedule of a source. Nil changes nothing.
 	Paused *bool `json:"paused,omitempty"`
@@ -33,8 +33,8 @@ type Setting struct {
 	By space.UserID `json:"-"`
 }
 
-// Resolve returns the setting with its kind, and with settings that have their defaults. The error
-// is a fault.Invalid that names the wrong setting.
+// Resolve returns the setting with its Kind, and with the defaults of its Settings filled in.
+// The error is a fault.Invalid that names the wrong setting.
 func Resolve(s Setting) (Setting, error) {
 	var u upstream.Upstream
 	var err error
@@ -58,7 +58,7 @@ func Resolve(s Setting) (Setting, error) {
 	return s, err
 }
 
-// Check checks a setting without using it. The error is that of Resolve.
+// Check checks a setting without using it. The error is that of EveryOf or of Resolve.
 func Check(s Setting) error {
 	if _, err := EveryOf(s); err != nil {
 		return err
@@ -89,8 +89,8 @@ func merged(s Setting, found upstream.Upstream) (upstream.Upstream, error) {
 	return upstream.Open(s.Kind, b)
 }
 
-// EveryOf returns the interval of a setting; 0 means that the source syncs on request only. The error is a
-// fault.Invalid if the kind does not allow the interval.
+// EveryOf returns the interval of a setting. 0 means that the source syncs on request only. The
+// error is a fault.Invalid if the kind does not allow the interval.
 func EveryOf(s Setting) (time.Duration, error) {
 	standard, least := DefaultEvery, MinEvery
 	switch s.Kind {
@@ -145,7 +145,8 @@ func (m *Manager) Add(ctx context.Context, src space.Source, s Setting) (space.S
 	return src, nil
 }
 
-// Change changes what a source follows, and how often. New settings are fetched at once.
+// Change changes what a source follows, and how often. New settings are fetched at once, unless
+// the source is paused.
 func (m *Manager) Change(ctx context.Context, id string, s Setting) error {
 	m.mu.Lock()
 	e := m.entries[id]
@@ -229,8 +230,8 @@ const (
 	previewTitles = 10
 )
 
-// Preview returns what a source with a setting would contain. It fetches a limited number of files, and
-// keeps none of them. progress reports the files.
+// Preview returns what a source with a setting would contain. It fetches a limited number of
+// files, and keeps none of them. progress reports how many files are fetched.
 func (m *Manager) Preview(ctx context.Context, s Setting, progress func(space.SyncProgress)) (space.SyncPreview, error) {
 	s, err := Resolve(s)
 	if err != nil {

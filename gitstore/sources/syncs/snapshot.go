@@ -33,7 +33,7 @@ type snapshotChange struct {
 }
 
 // UpdateSnapshot makes the space id contain the files of all synced sources, as docs/SOURCE/… and
-// youtube/SOURCE/…. Sources that only named people can read are part of it if restricted is set.
+// youtube/SOURCE/…. Sources that only named people can read are included if restricted is set.
 // The commit says what changed and why. refused counts the files that the space refuses, such as
 // those with secrets.
 func (m *Manager) UpdateSnapshot(ctx context.Context, id space.SpaceID, restricted bool) (refused int, err error) {
@@ -78,8 +78,8 @@ func (m *Manager) UpdateSnapshot(ctx context.Context, id space.SpaceID, restrict
 	return m.commitSnapshot(ctx, id, changes)
 }
 
-// commitSnapshot commits the changes, and begins with the deletions, because a directory may replace
-// a file.
+// commitSnapshot commits the changes, and begins with the deletions, because a directory may
+// replace a file.
 func (m *Manager) commitSnapshot(ctx context.Context, id space.SpaceID, changes []snapshotChange) (refused int, err error) {
 	slices.SortFunc(changes, func(a, b snapshotChange) int {
 		if (a.blob == "") != (b.blob == "") {

@@ -53,8 +53,8 @@ const listName = "files.json"
 // errEnough ends the fetch of a preview.
 var errEnough = errors.New("the preview has enough files")
 
-// newStage returns a stage in a new directory. known is the manifest. If fresh is set, Known
-// returns no file, so every file that upstream has is fetched again.
+// newStage returns a stage in the new directory dir, or without contents if dir is empty. known
+// is the manifest. If fresh is set, Known returns no file, so that every file is fetched again.
 func newStage(dir string, known []stagedFile, fresh bool, l limits, progress func(done, total int)) (*stage, error) {
 	s := &stage{
 		dir: dir, known: map[string]stagedFile{}, fresh: fresh, has: map[space.BlobID]bool{}, files: map[space.Path]stagedFile{},

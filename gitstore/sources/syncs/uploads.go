@@ -26,8 +26,9 @@ type Upload struct {
 	note func(file string, done, total int)
 }
 
-// Receive converts an uploaded file, or the files of a .zip archive, to pages of a source, which need
-// not exist yet. The error is a fault if the upload as a whole is refused. note reports each file.
+// Receive converts an uploaded file, or the files of a .zip archive, to pages of a source. The
+// source need not exist yet. The error is a fault if the upload as a whole is refused. note
+// reports each file.
 func (m *Manager) Receive(ctx context.Context, id, name string, r io.Reader, note func(file string, done, total int)) (*Upload, error) {
 	kind, err := m.uploadKind(id)
 	if err != nil {
@@ -110,7 +111,8 @@ func (u *Upload) Discard() {
 	}
 }
 
-// Store adds the pages of an upload to a source, and replaces those with the same paths.
+// Store adds the pages of an upload to a source. They replace pages that have the same path, or
+// that come from a file of the same name.
 func (m *Manager) Store(ctx context.Context, id string, u *Upload) (space.SyncRun, error) {
 	return m.rewrite(ctx, id, func(known []stagedFile, dir string) ([]stagedFile, error) {
 		if err := os.Rename(u.dir, dir); err != nil {
@@ -192,7 +194,7 @@ func (m *Manager) turn(ctx context.Context, id string) (*entry, *run, error) {
 		}
 		other := e.run
 		m.mu.Unlock()
-		if _, err := m.open(); err != nil { // it may be a run of an earlier process
+		if _, err := m.open(); err != nil { // continues the run if an earlier process left it
 			return nil, nil, err
 		}
 		select {

@@ -113,7 +113,8 @@ func jsonCaptions(content []byte) ([]caption, error) {
 	return cues, nil
 }
 
-// xmlCaptions parses srv3, which has <p t="milliseconds">, and srv1, which has <text start="seconds">.
+// xmlCaptions parses srv3, which has <p t="milliseconds">, and srv1, which has
+// <text start="seconds">.
 func xmlCaptions(content []byte) ([]caption, error) {
 	d := xml.NewDecoder(bytes.NewReader(content))
 	d.Strict = false
@@ -159,13 +160,14 @@ func xmlCaptions(content []byte) ([]caption, error) {
 	}
 }
 
-// The lengths of a paragraph. It ends after a sentence, or at its greatest length.
+// A paragraph that has reached paragraphTime or paragraphText ends with the next sentence. It
+// ends in any case before maxParagraphTime or maxParagraphText.
 const (
 	paragraphTime, maxParagraphTime = 30 * time.Second, time.Minute
 	paragraphText, maxParagraphText = 400, 900
 )
 
-// paragraphs joins captions to paragraphs.
+// paragraphs joins captions into paragraphs.
 func paragraphs(cues []caption) []caption {
 	var all []caption
 	for i, c := range cues {
@@ -183,8 +185,8 @@ func paragraphs(cues []caption) []caption {
 	return all
 }
 
-// transcriptText returns captions as paragraphs of Markdown. Each begins with its time, as a link to
-// the address that link returns. A nil link returns times only.
+// transcriptText returns captions as paragraphs of Markdown. Each begins with its time, as a
+// link to the address that link returns. If link is nil, the times are plain text.
 func transcriptText(cues []caption, link func(time.Duration) string) []byte {
 	var out []string
 	for _, p := range paragraphs(cues) {

@@ -16,14 +16,15 @@ type Command struct {
 	Output string            // the file that the command writes
 }
 
-// Run runs a command in a sandbox without a network, and returns what the command wrote to its output
-// file. The error is a fault.Unavailable if no sandbox can start on this machine, and a *Refusal if
-// the command exceeds its time, its memory or the size of a file.
+// Run runs a command in a sandbox without a network, and returns what the command wrote to its
+// output file. The error is a fault.Unavailable if no sandbox can start on this machine, and a
+// *Refusal if the command exceeds its time, its memory or the size of a file.
 type Run func(ctx context.Context, c Command) (output []byte, exitCode int, err error)
 
 // Convert returns the Markdown of a document. The extension of the name is its format. run is
 // required for formats that a program on the machine converts. The error is a *Refusal if the
-// document cannot be converted. Its reason names the Debian package of a missing program.
+// document cannot be converted. If a program is missing, the Reason of the Refusal names its
+// Debian package.
 func Convert(ctx context.Context, run Run, name string, content []byte) ([]byte, error) {
 	if len(content) > maxDocument {
 		return nil, refuse(TooLarge, "The document %s is larger than the %d MB that a document may have.", name, maxDocument>>20)
@@ -59,7 +60,8 @@ func converterOf(ext string) converter {
 	case ".docx", ".odt", ".rtf", ".epub", ".pptx":
 		return converter{
 			pkg: "pandoc", program: "pandoc",
-			// --sandbox refuses to read other files. A table that Markdown cannot express stays HTML.
+			// --sandbox refuses to read other files. A table that Markdown cannot express stays
+			// HTML.
 			options: "--sandbox --from " + ext[1:] + " --to gfm --standalone --wrap=none --lua-filter clean.lua --output out document",
 			files:   map[string][]byte{"clean.lua": []byte(cleanFilter)},
 			finish:  func(b []byte) []byte { return b },
@@ -150,7 +152,8 @@ func pdfPages(text []byte) []byte {
 	return b.Bytes()
 }
 
-// plainLine returns a line of plain text as Markdown that shows the same text. Bullets become lists.
+// plainLine returns a line of plain text as Markdown that shows the same text. A line that
+// begins with a bullet becomes an item of a list.
 func plainLine(l string) string {
 	for _, bullet := range []string{"• ", "▪ ", "◦ ", "‣ ", "● "} {
 		if rest, ok := strings.CutPrefix(l, bullet); ok {

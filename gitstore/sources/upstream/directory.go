@@ -95,7 +95,7 @@ func (d *directory) open(env *Env) (*os.Root, error) {
 	return root, nil
 }
 
-// Overlap reports whether one of two directories is the other one, or contains it.
+// Overlap reports whether two directories are the same, or one of them contains the other.
 func Overlap(a, b string) bool {
 	for _, p := range []*string{&a, &b} {
 		if real, err := filepath.EvalSymlinks(*p); err == nil {
@@ -130,7 +130,7 @@ func (d *directory) list(ctx context.Context, root *os.Root) ([]localFile, State
 			}
 			return nil
 		case err != nil && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)):
-			return nil // it vanished, or it is not for Satchel
+			return nil // it vanished, or Satchel may not read it
 		case err != nil:
 			return err
 		case e.IsDir() && strings.Count(p, "/")+1 >= space.MaxPathDepth:

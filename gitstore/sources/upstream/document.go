@@ -41,8 +41,9 @@ type page struct {
 	content     []byte
 }
 
-// pageOf converts a file of a directory or an upload. Text stays as it is. HTML and documents become
-// Markdown, and .md is added to their names. The error is a *Refusal if the file must be left out.
+// pageOf converts a file of a directory or an upload. Text becomes UTF-8, but is not changed
+// otherwise. HTML and documents become Markdown, and .md is added to their names. The error is a
+// *Refusal if the file must be left out.
 func pageOf(ctx context.Context, env *Env, name string, content []byte) (page, error) {
 	p := page{path: name, content: content}
 	switch ext := formatOf(name); {
@@ -98,7 +99,7 @@ func isDocument(ext string) bool {
 	return isNotebook(ext) || isCaptions(ext) || converterOf(ext).pkg != ""
 }
 
-// isProse reports whether a text may have another encoding than UTF-8.
+// isProse reports whether files with an extension may be text in another encoding than UTF-8.
 func isProse(ext string) bool {
 	switch ext {
 	case ".md", ".markdown", ".mdx", ".txt", ".text", ".rst", ".adoc", ".asciidoc", ".org":
@@ -156,10 +157,10 @@ func isImage(ext string) bool {
 	return false
 }
 
-// TitleOf returns the title of a Markdown page, or "": that of its front matter, or its first
-// heading.
+// TitleOf returns the title in the front matter of a Markdown page, or else its first heading,
+// or else "".
 func TitleOf(markdown []byte) string {
-	d, _ := frontmatter.Parse(markdown) // a page with a broken block still has its text
+	d, _ := frontmatter.Parse(markdown) // a page with broken front matter still has its text
 	if t := d.String("title"); t != "" {
 		return t
 	}

@@ -48,7 +48,8 @@ func (f *feed) Check(ctx context.Context, env *Env) (State, error) {
 	return documentState(ctx, env, f.URL, maxFeedBytes)
 }
 
-// Fetch gives the newest of the entries and of the files that the source has.
+// Fetch gives the newest entries to the sink: those of the feed, and those that only the source
+// still has.
 func (f *feed) Fetch(ctx context.Context, env *Env, sink Sink) (State, error) {
 	a, err := document(ctx, env, f.URL, maxFeedBytes)
 	if err != nil {
@@ -93,8 +94,8 @@ func (f *feed) Fetch(ctx context.Context, env *Env, sink Sink) (State, error) {
 	return stateOf(a), nil
 }
 
-// countEntries counts the entries of a feed, before they are all in memory. The error is that of a
-// document that is no feed.
+// countEntries counts the entries of a feed, before the parser reads them into memory. The error
+// says that the document is damaged or nested too deeply.
 func countEntries(content []byte) (int, error) {
 	if !bytes.HasPrefix(content, []byte("{")) {
 		return shallow(content, maxFeedDepth, "item", "entry")
@@ -114,8 +115,8 @@ type entry struct {
 	date time.Time // zero if the feed states none
 }
 
-// entries returns the entries of a feed and of the source, the newest first. An entry that the source
-// has keeps its path.
+// entries returns the entries of a feed and of the source, the newest first. An entry that the
+// source has keeps its path.
 func (f *feed) entries(parsed *gofeed.Feed, base *url.URL, old map[string]File, now time.Time) []entry {
 	var out []entry
 	seen := map[string]bool{}

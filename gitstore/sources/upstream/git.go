@@ -81,7 +81,8 @@ func tip(ctx context.Context, env *Env, e transport.Endpoint, branch string) (St
 	return State(commit), nil
 }
 
-// gitFault converts an error of a remote. Its code decides whether the sync tries again.
+// gitFault converts an error of a remote to a fault. The fault's code decides whether the sync
+// tries again.
 func gitFault(err error) error {
 	e, ok := errors.AsType[*transport.Error](err)
 	if !ok {

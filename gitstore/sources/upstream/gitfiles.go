@@ -22,9 +22,9 @@ import (
 // gitFiles are the files of a git repository that a source takes.
 type gitFiles struct {
 	Branch string `json:"branch,omitempty"`
-	// ContentPath is the directory of the repository; empty for all.
+	// ContentPath is the directory whose files are taken; empty for the whole repository.
 	ContentPath string `json:"content_path,omitempty"`
-	// OutputPath is the directory of the source; empty for its root.
+	// OutputPath is the directory of the source that gets the files; empty for its root.
 	OutputPath string `json:"output_path,omitempty"`
 	// ReadmeOnly takes only the README of ContentPath.
 	ReadmeOnly bool `json:"readme_only,omitempty"`
@@ -152,7 +152,8 @@ func (g *gitFiles) list(ctx context.Context, r *scratchRepo) ([]gitBlob, error) 
 	return g.choose(out)
 }
 
-// keep keeps the files that the last sync had, and returns the others.
+// keep keeps the files that have not changed since the last sync, skips those with an invalid
+// path, and returns the others.
 func (g *gitFiles) keep(ctx context.Context, blobs []gitBlob, address func(string) string, sink Sink) (changed []gitBlob, err error) {
 	for _, b := range blobs {
 		f := g.file(b, address)
@@ -199,8 +200,8 @@ func (g *gitFiles) fetchContents(ctx context.Context, r *scratchRepo, e transpor
 	return nil
 }
 
-// file returns the file of a blob. A git server can send a name such as ../x. It stays in the
-// path, which is then invalid, because resolving it would lead out of OutputPath.
+// file returns the file of a blob. A git server can send a name such as ../x. file does not
+// resolve the name, because that could lead out of OutputPath. The path is then invalid.
 func (g *gitFiles) file(b gitBlob, address func(string) string) File {
 	p, _ := under(g.ContentPath, b.path)
 	if g.OutputPath != "" {

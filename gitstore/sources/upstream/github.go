@@ -12,8 +12,8 @@ import (
 	"satchel/internal/space"
 )
 
-// gitHub is one or more repositories of a GitHub server. The App's token is used for
-// repositories that it can read; others must be public.
+// gitHub is one or more repositories of a GitHub server. For repositories that this server's
+// GitHub App can read, the App's token is used. Others must be public.
 type gitHub struct {
 	// Host is the server; default github.com. The operator must allow others.
 	Host string `json:"host,omitempty"`

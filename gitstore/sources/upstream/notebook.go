@@ -36,7 +36,7 @@ type notebookOutput struct {
 	Value string                     `json:"evalue"`
 }
 
-// lines is a text that JSON has as a string or as a list of lines.
+// lines is a text that is a string or a list of lines in JSON.
 type lines string
 
 func (l *lines) UnmarshalJSON(b []byte) error {
@@ -48,7 +48,7 @@ func (l *lines) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*string)(l))
 }
 
-// maxOutput limits the bytes of an output of a notebook, since data and logs are no text to read.
+// maxOutput limits the bytes of an output of a notebook. Longer outputs are mostly data or logs.
 const maxOutput = 4000
 
 var (

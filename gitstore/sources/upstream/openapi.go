@@ -13,7 +13,8 @@ import (
 	"satchel/internal/space"
 )
 
-// openAPI is the OpenAPI or Swagger document of an HTTP API. Each operation and each schema becomes a page.
+// openAPI is the OpenAPI or Swagger document of an HTTP API. Each operation and each schema
+// becomes a page.
 type openAPI struct {
 	URL string `json:"url"`
 }
@@ -169,8 +170,8 @@ func (op *apiOperation) title() string {
 	return cmp.Or(short(op.str("summary"), maxAPIName), short(op.str("operationId"), maxAPIName), op.method+" "+short(op.route, maxAPIName))
 }
 
-// refOf returns the pointer of a reference within the document. Others are not followed, because a
-// document of strangers must not choose what this server requests.
+// refOf returns the pointer of a reference within the document, or "". References to other
+// documents are not followed, because strangers must not choose what this server requests.
 func refOf(t *tree) string {
 	pointer, ok := strings.CutPrefix(t.str("$ref"), "#")
 	if !ok {
@@ -182,7 +183,8 @@ func refOf(t *tree) string {
 	return pointer
 }
 
-// resolve returns the value that a reference leads to, or t if t is not a reference.
+// resolve returns the value that a reference leads to, or t if t is not a reference. It returns
+// nil if there is no such value.
 func (d *api) resolve(t *tree) *tree {
 	for range maxRefs {
 		pointer := refOf(t)
@@ -194,7 +196,8 @@ func (d *api) resolve(t *tree) *tree {
 	return nil // a cycle
 }
 
-// parameters returns the parameters of an operation, with those of its path that it does not replace.
+// parameters returns the parameters of an operation, with those parameters of its path that the
+// operation does not replace.
 func (d *api) parameters(op *apiOperation) []*tree {
 	var all []*tree
 	have := map[string]bool{}
@@ -208,8 +211,8 @@ func (d *api) parameters(op *apiOperation) []*tree {
 	return all
 }
 
-// tags returns the tags in the order of the document, each with its operations. Operations without a
-// tag come last.
+// tags returns the tags in the order of the document, each with its operations. Operations
+// without a tag come last.
 func (d *api) tags() (names []string, of map[string][]*apiOperation) {
 	of = map[string][]*apiOperation{}
 	seen := map[string]bool{"": true}

@@ -254,7 +254,8 @@ func (w *apiPage) content(content *tree) {
 	}
 }
 
-// schema writes a schema: its type, and a table of the fields that it has by itself.
+// schema writes a schema: its type, and a table of its fields. Schemas that it refers to have
+// pages of their own.
 func (w *apiPage) schema(s *tree) {
 	if s == nil || w.full() {
 		return

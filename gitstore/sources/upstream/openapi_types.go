@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// typeOf returns the type of a schema in words, such as "array of [Pet](../schemas/Pet.md) or null".
+// typeOf returns the type of a schema in words, such as
+// "array of [Pet](../schemas/Pet.md) or null".
 func (w *apiPage) typeOf(s *tree) string {
 	var out strings.Builder
 	w.writeType(&out, s, 0)
@@ -143,7 +144,7 @@ type apiTable struct {
 	in       bool // whether it has a column for where a parameter is
 	rows     int
 	heading  string
-	expanded map[*tree]bool // the objects whose fields lead to this row
+	expanded map[*tree]bool // the objects that contain the current row, so that cycles end
 }
 
 func (w *apiPage) table(heading, in string) *apiTable {
@@ -183,7 +184,8 @@ func exampleOf(t *tree) string {
 	return " Example: `" + strings.ReplaceAll(short(e.str(), 200), "`", "'") + "`."
 }
 
-// fields writes the fields that a schema has by itself, and those of the objects in it.
+// fields writes the fields of a schema and of the objects in it, but not of schemas to which a
+// reference leads.
 func (t *apiTable) fields(prefix string, s *tree, depth int) {
 	if s == nil || depth > maxAPINesting || t.rows > maxAPIRows || t.expanded[s] {
 		return
@@ -235,7 +237,7 @@ func (t *apiTable) write(title string) {
 // short returns the beginning of a text, on one line.
 func short(s string, max int) string { return cut(oneLine(cut(s, 4*max)), max) }
 
-// cut returns at most max bytes of a text.
+// cut returns a text. If the text is longer than max bytes, an ellipsis replaces the rest.
 func cut(s string, max int) string {
 	if len(s) <= max {
 		return s

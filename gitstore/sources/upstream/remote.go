@@ -21,7 +21,8 @@ import (
 	"satchel/internal/space"
 )
 
-// address checks the address of a document, such as a feed, and returns it without spaces around it.
+// address checks the address of a document, such as a feed, and returns it without the spaces
+// around it.
 func address(s string) (string, error) {
 	s = strings.TrimSpace(s)
 	u, err := url.Parse(s)
@@ -89,7 +90,7 @@ func oldFiles(sink Sink) (files map[string]File, taken map[string]bool) {
 	return files, taken
 }
 
-// dateText returns a time for front matter, and nothing for one that is not known.
+// dateText returns a time for front matter, or "" for an unknown time.
 func dateText(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -97,8 +98,8 @@ func dateText(t time.Time) string {
 	return t.Format(time.RFC3339)
 }
 
-// shallow refuses an XML document with more than max nested elements. Parsers that call themselves for
-// each element need it. It returns how many elements have one of the names.
+// shallow refuses an XML document with more than max nested elements. It protects parsers that
+// call themselves for each element. shallow returns how many elements have one of the names.
 func shallow(content []byte, max int, names ...string) (count int, err error) {
 	d := xml.NewDecoder(bytes.NewReader(content))
 	d.Strict, d.CharsetReader = false, charset.NewReaderLabel
@@ -132,8 +133,9 @@ func count(n *int, setting string, standard, max int) error {
 	return nil
 }
 
-// freePath returns the path for a new file with a name. If another file has the path, a hash of
-// the URL follows the name. taken holds the paths of all files in lower case.
+// freePath returns the path for a new file with a name, and adds it to taken, which holds the
+// paths of all files in lower case. If another file has the path, a hash of the URL follows the
+// name. The hash also replaces a name that is not valid.
 func freePath(taken map[string]bool, name, extension, url string) space.Path {
 	p, err := space.ParsePath(name + extension)
 	if err != nil || taken[strings.ToLower(string(p))] {
@@ -159,8 +161,8 @@ func give(ctx context.Context, env *Env, sink Sink, f File, content []byte) erro
 	return sink.Put(ctx, f, content)
 }
 
-// frontMatter returns a block of front matter with the fields that have a value. A field is a name and
-// its value.
+// frontMatter returns a block of front matter with the fields that have a value. A field is a
+// name and its value.
 func frontMatter(fields ...[2]string) []byte {
 	var out bytes.Buffer
 	out.WriteString("---\n")
@@ -173,7 +175,7 @@ func frontMatter(fields ...[2]string) []byte {
 	return out.Bytes()
 }
 
-// frontMatterLine writes a field of front matter. A JSON text is a YAML text too.
+// frontMatterLine writes a field of front matter. It quotes the value as JSON, which is YAML too.
 func frontMatterLine(out *bytes.Buffer, name, value string) {
 	out.WriteString(name + ": " + quoteJSON(value) + "\n")
 }

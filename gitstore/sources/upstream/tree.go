@@ -13,8 +13,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// tree is a value of a JSON or YAML document. Objects keep the order of their members. All methods
-// work on nil, which is a value that the document does not have.
+// tree is a value of a JSON or YAML document. Objects keep the order of their members. All
+// methods but set work on nil, which is a value that the document does not have.
 type tree struct {
 	// scalar is the JSON text of a value that is neither an object nor a list.
 	scalar string
@@ -23,15 +23,16 @@ type tree struct {
 	items  []*tree          // not nil for a list
 }
 
-// The limits of a document. Descriptions of large APIs have some 400,000 values, and no more than 30 levels.
+// The limits of a document. Descriptions of large APIs have some 400,000 values, and no more
+// than 30 levels.
 const (
 	maxTreeValues = 1 << 20
 	maxTreeDepth  = 100
 	// maxTreeParts is how many members and items the methods all and list return. Many pages can
 	// refer to the same value, and each of them reads it again.
 	maxTreeParts = 20_000
-	// maxYAML limits a YAML document, in bytes. Its parser needs 100 times as much for many short
-	// values, before they are counted.
+	// maxYAML limits a YAML document, in bytes. For many short values, the YAML parser needs 100
+	// times as much memory, before maxTreeValues can stop it.
 	maxYAML = 4 << 20
 )
 
@@ -165,7 +166,7 @@ func (t *tree) get(path ...string) *tree {
 	return t
 }
 
-// str returns a text, and the JSON text of a number or a boolean.
+// str returns the text at a path, or the JSON text of a number or a boolean, or "".
 func (t *tree) str(path ...string) string {
 	t = t.get(path...)
 	if t == nil || t.scalar == "null" {

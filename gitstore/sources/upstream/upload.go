@@ -42,8 +42,8 @@ const (
 	maxDirectory = 8 << 20 // bytes of an archive's list of files, which needs several times as much memory
 )
 
-// Spool stores an upload in a file of env.Scratch, because the list of an archive's files is at its end.
-// It checks the name and the size.
+// Spool stores an upload in a file of env.Scratch, because an archive has the list of its files at
+// its end. Spool checks the name and the size.
 func Spool(ctx context.Context, env *Env, name string, r io.Reader) (_ *os.File, size int64, err error) {
 	if _, err := space.ParsePath(name); err != nil {
 		return nil, 0, fault.Wrap(err, fault.Invalid, "%s", fault.PublicOf(err)).In("name")

@@ -1,7 +1,7 @@
 // Package upstream fetches the files of synced sources: from git repositories, web sites, feeds and
 // other places outside of the server.
 //
-// A kind of upstream is one file of this package and one row of Kinds. Open decodes the
+// A kind of upstream is a type of this package and a row of Kinds. Open decodes the
 // settings of a source and returns its Upstream. The caller asks Check whether upstream has
 // changed, and Fetch streams the files into a Sink.
 //
@@ -29,8 +29,8 @@ type Upstream interface {
 	// Validate checks the settings and fills in their defaults. The error is a
 	// fault.Invalid that names the setting (fault.FieldOf).
 	Validate() error
-	// Check returns the current state of upstream if one request can find it out, such as
-	// the commit of a branch. An empty state means that only Fetch can find out.
+	// Check returns the current state of upstream if that is easy to find out, such as the
+	// commit of a branch. An empty state means that only Fetch can find out.
 	Check(ctx context.Context, env *Env) (State, error)
 	// Fetch gives every file to the sink, and returns the state that it fetched. It stops
 	// at the first error of the sink. The error's code says what to do: Unavailable and
@@ -118,7 +118,7 @@ const (
 type Env struct {
 	// HTTP reaches only addresses that the server's egress rules allow.
 	HTTP *http.Client
-	// Remotes fetches git repositories, and Git reads what it fetched.
+	// Remotes fetches git repositories, and Git reads the fetched repositories.
 	Remotes *transport.Client
 	Git     gitcmd.Runner
 	// First means that the sink knows no files, so that every file is new.
@@ -140,7 +140,7 @@ type Env struct {
 	// Trusted reports whether the operator trusts an address. Only trusted addresses may be on
 	// this machine or its network, use http or be a directory. Nil trusts none.
 	Trusted func(address string) bool
-	// DataDir is the server's own directory, which is no source.
+	// DataDir is the server's own directory, which must not be a source.
 	DataDir string
 	// MaxFileBytes limits a file, and MaxBytes what one sync may fetch.
 	MaxFileBytes, MaxBytes int64

@@ -52,7 +52,7 @@ type web struct {
 	scope  scope
 	// wait waits for a duration. Tests replace it.
 	wait func(context.Context, time.Duration) error
-	// timeout is webTimeout, and longer in tests.
+	// timeout is webTimeout, except in tests, which need a longer one.
 	timeout time.Duration
 }
 

@@ -25,8 +25,8 @@ const (
 	maxRedirects = 5
 	// maxTries bounds how often a request is sent if it fails, or the site asks to repeat it.
 	maxTries = 3
-	// maxPatience is the longest wait that a site can ask for within a sync. For a longer
-	// one the sync ends, and runs again later.
+	// maxPatience is the longest wait that a site can ask for within a sync. If a site asks
+	// for more, the sync ends, and runs again later.
 	maxPatience = time.Minute
 	// maxRobots is how many bytes of a robots.txt RFC 9309 asks crawlers to read.
 	maxRobots = 500 << 10
@@ -78,7 +78,8 @@ func newWebClient(w *web, env *Env) *webClient {
 }
 
 // readRobots reads the site's robots.txt, and returns its sitemaps. A site without the file
-// allows everything. If the file cannot be read, nothing is allowed, as RFC 9309 demands.
+// allows everything. So does a site whose file is too large or on another host. If the site
+// does not answer properly, RFC 9309 allows nothing, so readRobots returns an error.
 func (c *webClient) readRobots(ctx context.Context, site *url.URL) ([]string, error) {
 	at := site.ResolveReference(&url.URL{Path: "/robots.txt"})
 	limit := c.limit
@@ -175,8 +176,8 @@ func (c *webClient) get(ctx context.Context, u *url.URL, header func(*url.URL) h
 	}
 }
 
-// try requests an address until it has an answer, and returns a fault.Limited if the site
-// asks for a long wait.
+// try requests an address until it has an answer, at most maxTries times. It returns a
+// fault.Limited if the site asks for a long wait, or asks to wait at the last try.
 func (c *webClient) try(ctx context.Context, u *url.URL, header func(*url.URL) http.Header) (*answer, error) {
 	var last error
 	for n := 1; ; n++ {

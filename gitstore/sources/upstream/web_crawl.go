@@ -43,7 +43,7 @@ type crawl struct {
 	pages    []*webPage
 	byKey    map[string]*webPage
 	byHash   map[string]*webPage
-	alias    map[string]string // the key of a page that another page replaces
+	alias    map[string]string // for the key of a replaced page, the key of the page that replaces it
 	nav      map[string]bool   // the links of the start pages
 	navHash  string
 	fresh    int // pages that the site gave or confirmed
@@ -111,7 +111,7 @@ func (c *crawl) run(ctx context.Context) error {
 			if i == c.w.MaxPages {
 				c.env.Logger.WarnContext(ctx, "the site has more pages than the limit", "limit", c.w.MaxPages, "found", len(c.queue))
 			}
-			// A known page stays. Reports of all others would be too long.
+			// A known page stays. Of the others, only the first is reported, to keep reports short.
 			if _, at := c.known(j.url); at != nil || i == c.w.MaxPages {
 				if err := c.skip(ctx, j.url, TooMany); err != nil {
 					return err
@@ -200,8 +200,8 @@ func (c *crawl) visit(ctx context.Context, j job, start bool) error {
 	return c.skip(ctx, j.url, Failed)
 }
 
-// request requests a page, as Markdown if the site offers it. Start pages are requested as
-// HTML if their links lead to other pages.
+// request requests a page, as Markdown if the site offers it. If the crawl follows links, start
+// pages are requested as HTML, because it has the links of the navigation.
 func (c *crawl) request(ctx context.Context, client *webClient, j job, start bool) (*answer, error) {
 	header := func(at *url.URL) http.Header {
 		id := at
@@ -244,7 +244,7 @@ func (c *crawl) idOf(j job, a *answer) *url.URL {
 	return a.url
 }
 
-// add registers a page under its address and the one that was requested.
+// add registers a page under its own address and under the address that was requested.
 func (c *crawl) add(j job, p *webPage) {
 	k := key(p.url)
 	if k != key(j.url) {

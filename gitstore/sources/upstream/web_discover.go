@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// maxSitemaps bounds the sitemaps of a site that its index leads to.
+	// maxSitemaps bounds the sitemaps of a site that are read.
 	maxSitemaps = 50
 	// maxListBytes bounds a sitemap or an llms.txt after it is unpacked. The protocol of
 	// sitemaps allows 50 MB; documentation has much smaller ones.
@@ -80,7 +80,8 @@ func (c *crawl) discover(ctx context.Context) error {
 	return nil
 }
 
-// fetchList requests a file with a list of pages. It returns nil if the site does not have it.
+// fetchList requests a file with a list of pages. It returns nil if the site does not have the
+// file, or the file cannot be read.
 func (c *crawl) fetchList(ctx context.Context, client *webClient, u *url.URL) (*answer, error) {
 	if !client.allowed(u) {
 		return nil, nil

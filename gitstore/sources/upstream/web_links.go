@@ -101,7 +101,8 @@ var (
 	referenceLink = regexp.MustCompile(`^(\s{0,3}\[[^\]]+\]:\s*<?)([^\s>]+)`)
 )
 
-// markdownLinks replaces the addresses of the links of a Markdown page by marks.
+// markdownLinks replaces the addresses of the links of a Markdown page by marks, and returns the
+// addresses.
 func (c *crawl) markdownLinks(text []byte, at *url.URL) ([]byte, []*url.URL) {
 	var links []*url.URL
 	replace := func(s string) string {

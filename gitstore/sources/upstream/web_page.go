@@ -22,7 +22,8 @@ import (
 // again.
 const webVersion = 1
 
-// maxTagLinks bounds the links in a tag. A page with more is requested in full each time.
+// maxTagLinks bounds the bytes of the links in a tag. A page with more is requested in full each
+// time.
 const maxTagLinks = 4096
 
 // webTag is the validator of a page, as File.Tag holds it.
@@ -32,8 +33,8 @@ type webTag struct {
 	ETag     string `json:"e,omitempty"`
 	Modified string `json:"m,omitempty"`
 	Hash     string `json:"h"`
-	// Nav is the hash of the start pages' links, and Links are the links of the page that
-	// the start pages do not have. An unchanged page has no content to find them in.
+	// Nav is the hash of the start pages' links. Links are the links of the page that the
+	// start pages do not have, because the answer for an unchanged page has no content.
 	Nav   string   `json:"n,omitempty"`
 	Links []string `json:"l,omitempty"`
 }
@@ -199,7 +200,7 @@ func (c *crawl) convert(ctx context.Context, p *webPage, a *answer) (content []b
 		return page.Markdown, page.Canonical, page.Links, err
 	case "text/markdown", "text/x-markdown":
 		text, links := c.markdownLinks(c.text(a), a.url)
-		d, _ := frontmatter.Parse(text) // a page with a broken block still has its text
+		d, _ := frontmatter.Parse(text) // a page with broken front matter still has its text
 		if p.Title = d.String("title"); p.Title == "" {
 			p.Title = firstHeading(d.Body)
 		}
@@ -234,7 +235,7 @@ func (c *crawl) text(a *answer) []byte {
 
 func isUTF8(b []byte) bool { return bytes.Equal(b, bytes.ToValidUTF8(b, nil)) }
 
-// firstHeading returns the first heading outside of code, or "".
+// firstHeading returns the first heading that begins with one # outside of code, or "".
 func firstHeading(markdown []byte) string {
 	fenced := false
 	for l := range bytes.Lines(markdown) {

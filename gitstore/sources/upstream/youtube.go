@@ -40,8 +40,8 @@ var (
 	languageForm = regexp.MustCompile(`^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8}){0,3}$`)
 )
 
-// recognizeYouTube takes every address of YouTube, because no other kind reads them. Validate refuses
-// those of a single video.
+// recognizeYouTube takes every address of YouTube, because no other kind can read that site.
+// Validate refuses the address of a single video.
 func recognizeYouTube(u *url.URL) Upstream {
 	switch strings.ToLower(u.Hostname()) {
 	case "youtube.com", "www.youtube.com", "m.youtube.com", "youtu.be":

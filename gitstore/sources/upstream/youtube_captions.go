@@ -131,8 +131,9 @@ func tracksOf(player *tree) []track {
 	return all
 }
 
-// choose returns the track in the first language that has one, and prefers tracks that people wrote.
-// Without languages, the language is that of the automatic track, because the video is spoken in it.
+// choose returns the track in the first language that has one, and prefers tracks that people
+// wrote. Without languages, it uses the language of the automatic track, because the video is
+// spoken in it.
 func choose(tracks []track, languages []string) *track {
 	if len(tracks) == 0 {
 		return nil
@@ -180,7 +181,7 @@ func (y *ytDlp) transcript(ctx context.Context, v *video) ([]caption, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	// yt-dlp marks the automatic captions in the language of the video by -orig.
+	// yt-dlp marks the automatic captions in the language of the video with the suffix -orig.
 	languages := cmp.Or(strings.Join(y.languages, ","), "en,.*-orig")
 	runCtx, cancel := context.WithTimeout(ctx, ytDlpTimeout)
 	defer cancel()

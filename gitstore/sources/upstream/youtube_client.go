@@ -199,8 +199,8 @@ func (y *youTube) list(ctx context.Context, c *youTubeClient) (videos []video, w
 	return nil, false, err
 }
 
-// playlist reads the page of a playlist, which has 100 videos, and loads the rest with continuation
-// requests.
+// playlist reads the page of a playlist, which has up to 100 videos, and loads the rest with
+// continuation requests.
 func (y *youTube) playlist(ctx context.Context, c *youTubeClient, id string) ([]video, error) {
 	page, err := c.request(ctx, "/playlist?hl=en&list="+url.QueryEscape(id), nil)
 	if err != nil {

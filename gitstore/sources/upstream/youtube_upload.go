@@ -16,12 +16,12 @@ const YouTube = string(space.SourceYouTube)
 // Syncs keep such pages.
 const uploadedTranscript = "uploaded"
 
-// transcriptName matches the name of a file of captions: the title of the video, its ID, and maybe the
-// language, as in "A talk [dQw4w9WgXcQ].en.vtt" and "dQw4w9WgXcQ.srt".
+// transcriptName matches the name of a file of captions. The name has the ID of the video, and
+// may have its title and the language, as in "A talk [dQw4w9WgXcQ].en.vtt" and "dQw4w9WgXcQ.srt".
 var transcriptName = regexp.MustCompile(`^(?:(.*?)[ _-]*)?\[?([A-Za-z0-9_-]{11})\]?(?:\.[A-Za-z]{2,3}(?:-[A-Za-z0-9]{1,8})*)?\.(?:vtt|srt)$`)
 
-// giveTranscript gives the page of an uploaded transcript to the sink. The error is a *Refusal if the
-// file must be left out.
+// giveTranscript gives the page of an uploaded transcript to the sink. The error is a *Refusal if
+// the file must be left out.
 func giveTranscript(ctx context.Context, _ *Env, f File, content []byte, sink Sink) error {
 	m := transcriptName.FindStringSubmatch(path.Base(string(f.Path)))
 	if m == nil {

@@ -16,8 +16,8 @@ import (
 )
 
 // Each runs fn in two subtests, "sqlite" and "postgres", each with a fresh database. The
-// second one needs the server in SATCHEL_TEST_POSTGRES (see testenv.Postgres). It creates a
-// database there, and drops it at the end.
+// subtest postgres needs the server in SATCHEL_TEST_POSTGRES (see testenv.Postgres). It
+// creates a database there, and drops the database at the end.
 func Each(t *testing.T, fn func(t *testing.T, db *database.DB)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) { fn(t, Open(t, SQLite(t))) })

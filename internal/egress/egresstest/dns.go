@@ -83,7 +83,7 @@ func Serve(t testing.TB, answer func(dnsmessage.Question) ([]netip.Addr, dnsmess
 	return conn.LocalAddr().String()
 }
 
-// Addrs returns one answer.
+// Addrs returns one answer with these addresses.
 func Addrs(list ...string) []netip.Addr {
 	var out []netip.Addr
 	for _, s := range list {

@@ -8,9 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// memfdBytes returns how much memory the sentry holds for its programs and their file
-// systems. Most of it is not mapped by any process at a given moment, so no set size
-// includes it.
+// memfdBytes returns how much memory the sentry holds for its programs and their file systems. Most
+// of it is not mapped by any process at a given moment, so no resident set size includes it.
 func memfdBytes(sentry int) int64 {
 	dir := fmt.Sprintf("/proc/%d/fd", sentry)
 	d, err := os.Open(dir)

@@ -31,9 +31,8 @@ type owner struct {
 	cgroups host.Cgroups
 	link    *link.Link
 
-	// booting is held while a container boots: gVisor opens control sockets
-	// without close-on-exec, so a sentry that is started meanwhile would inherit
-	// another sandbox's.
+	// booting is held while a container boots: gVisor opens control sockets without close-on-exec,
+	// so a sentry that is started meanwhile would inherit the socket of another sandbox.
 	booting sync.Mutex
 
 	mu     sync.Mutex
@@ -61,7 +60,7 @@ type ownedContainer struct {
 	mu      sync.Mutex
 	stopped bool        // a stop was requested
 	oom     bool        // the watchdog killed it
-	killed  link.Killed // of a start that failed; set before started is closed
+	killed  link.Killed // whether a failed start was killed; set before started is closed
 }
 
 func newOwner(conf link.Config, l *link.Link) (*owner, error) {
@@ -100,8 +99,8 @@ func newOwner(conf link.Config, l *link.Link) (*owner, error) {
 	}, nil
 }
 
-// admit makes room for a container that start will boot. It is called in the
-// order of the requests, so that a later stop finds its container.
+// admit registers a container that start will boot. It is called in the order of the requests, so
+// that a later stop finds its container.
 func (o *owner) admit(id space.SandboxID) (*ownedContainer, error) {
 	if !oci.ValidID(id) {
 		return nil, fmt.Errorf("%q is not a sandbox id", id)
@@ -248,8 +247,8 @@ func (b *ownedContainer) whetherKilled(err error) link.Killed {
 	return ""
 }
 
-// dyingTime is how long a process's end may take to become visible after its connections
-// broke, which fails the start.
+// dyingTime is how long the end of a process may take to become visible, after its broken
+// connections have made the start fail.
 const dyingTime = 250 * time.Millisecond
 
 // endedEarly reports whether gVisor could not create a container because its sentry or
@@ -310,8 +309,8 @@ func (o *owner) keep(b *ownedContainer) {
 	}
 	e.Killed = wasKilled && !e.Stopped && !e.OutOfMemory
 	o.clean(b)
-	// Before forget, which lets a stop be answered: the Runtime must know of the end when
-	// it gets that answer.
+	// Send this before forget, after which a stop is answered: the Runtime must know of the end
+	// when it gets that answer.
 	_ = o.link.Send(link.Message{Op: link.Ended, Sandbox: b.id, End: e})
 	o.forget(b)
 }
@@ -435,7 +434,7 @@ func (o *owner) stopAll() {
 	}
 }
 
-// drain waits until all containers are gone.
+// drain waits until all containers are gone, but not longer than timeout.
 func (o *owner) drain(timeout time.Duration) {
 	deadline := time.After(timeout)
 	for {

@@ -79,10 +79,10 @@ func direntCache(want int, openFiles uint64) int {
 	return int(min(uint64(want), openFiles/4))
 }
 
-// limitOpenFiles sets how many files this process, and each sentry and gofer that it
-// starts, may open, and returns this limit. The default of many machines is 1,024, and
-// only root can exceed the hard limit. One sandbox never gets more than an eighth of the
-// machine's limit.
+// limitOpenFiles sets how many files this process, and each sentry and gofer that it starts, may
+// open, and returns this limit. The default of many machines is 1,024, and only root can exceed the
+// hard limit. One process never gets more than an eighth of the machine's limit, or 1,024 if that
+// is more.
 func limitOpenFiles(want uint64) (uint64, error) {
 	if b, err := os.ReadFile("/proc/sys/fs/file-max"); err == nil {
 		if all, err := strconv.ParseUint(strings.TrimSpace(string(b)), 10, 64); err == nil {

@@ -24,7 +24,7 @@ func slim() {
 	if os.Args[0] == "runsc-gofer" && slices.Contains(os.Args, "--directfs=false") {
 		time.AfterFunc(bootTime, func() { runtime.GOMAXPROCS(all) })
 	}
-	returnMemory(2) // it idles for a check in the middle of its boot
+	returnMemory(2) // a booting process is idle for one check, too
 }
 
 // returnMemory returns memory whenever this process becomes idle, for the life of the

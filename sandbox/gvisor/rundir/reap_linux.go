@@ -32,8 +32,8 @@ func Bundles(runDir string) string { return filepath.Join(runDir, "bundles") }
 // Reap destroys every sandbox that an earlier process left behind under runDir, and returns
 // how many there were. The caller holds the lock of runDir, so nobody owns any of them.
 //
-// Sandboxes end with the child that owns them, which removes their files and cgroups. Only
-// a killed child leaves remains.
+// Sandboxes end with the child that owns them, which removes their files and cgroups. Only a child
+// that was killed, or that could not remove everything, leaves remains.
 func Reap(runDir string, timeout time.Duration) (int, error) {
 	n, err := ReapUnowned(runDir, timeout, func(string) bool { return false })
 	if err != nil {
@@ -135,7 +135,7 @@ func removeRemains(runDir, id string) error {
 	return nil
 }
 
-// Process is a sentry or gofer of an earlier sandbox.
+// Process is a sentry or gofer of a sandbox.
 type Process struct {
 	*host.Process
 	Sandbox string

@@ -168,8 +168,7 @@ func (b *BEIR) readQueries(file string) (map[string]int, error) {
 	return at, err
 }
 
-// qrelsFile returns the file with the judgments. If there are several, it returns the file of
-// the test split.
+// qrelsFile returns the file with the judgments: qrels.tsv, or else the file of the test split.
 func qrelsFile(dir string) (string, error) {
 	for _, name := range []string{"qrels.tsv", "qrels/test.tsv"} {
 		file := filepath.Join(dir, filepath.FromSlash(name))

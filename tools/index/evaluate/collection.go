@@ -82,7 +82,7 @@ func (c *Collection) judged() error {
 type source struct {
 	docs  []Document
 	blobs map[space.BlobID]int // the index of a document with this content
-	// read is called after each read document, also concurrently.
+	// read is called for each document that is read, also concurrently.
 	read func()
 }
 

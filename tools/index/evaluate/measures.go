@@ -8,7 +8,7 @@ import (
 
 // The depths of the measures, in documents.
 const (
-	// Depth is how many documents of a ranking are judged. TREC runs also have 1,000.
+	// Depth is how many documents of a ranking are judged. TREC runs have the same depth.
 	Depth = 1000
 	// TopDepth is the depth of nDCG and of the reciprocal rank.
 	TopDepth = 10
@@ -102,8 +102,8 @@ func Recall(ranking []string, g Grades, depth int) float64 {
 	return float64(found) / float64(all)
 }
 
-// Figures are the means of the measures over queries. The JSON form is what
-// `satchel eval --json` prints.
+// Figures are the means of the measures over queries, and the times of the searches. The JSON
+// form is what `satchel eval --json` prints.
 type Figures struct {
 	NDCG      float64 `json:"ndcg@10"`
 	MAP       float64 `json:"map"`
@@ -111,7 +111,7 @@ type Figures struct {
 	Recall    float64 `json:"recall@100"`
 	Median    float64 `json:"p50_ms"` // the median time of a search, in milliseconds
 	Queries   int     `json:"queries"`
-	Slow      float64 `json:"-"` // the 95th percentile, in milliseconds
+	Slow      float64 `json:"-"` // the 95th percentile of the time of a search, in milliseconds
 	FirstHits float64 `json:"-"` // the share of the queries whose first hit is relevant
 }
 

@@ -80,8 +80,9 @@ func (c *Collection) Relevant() []space.Path {
 	return slices.Compact(all)
 }
 
-// Missing adds a note about missing relevant documents. It returns an error if all relevant
-// documents are missing, because then the paths belong to another collection.
+// Missing adds a note about the relevant documents that are missing, which absent lists. where
+// names the place where they are missing. Missing returns an error if all relevant documents
+// are missing, because then the paths belong to another collection.
 func (c *Collection) Missing(absent []space.Path, where string) error {
 	if len(absent) == 0 {
 		return nil
@@ -95,7 +96,7 @@ func (c *Collection) Missing(absent []space.Path, where string) error {
 }
 
 // AddDirectory adds the files of a directory as documents, each by its path.
-// Links and .git directories are left out.
+// It leaves out links and everything that is named .git.
 func (c *Collection) AddDirectory(dir string) error {
 	if st, err := os.Stat(dir); err != nil {
 		return unreadable(dir, err)

@@ -22,9 +22,9 @@ type Ranker interface {
 }
 
 // Run runs all queries, one after another, and returns the means of the measures over rankings
-// of depth documents. With Depth it computes all measures. With TopDepth, which takes much
-// less time, it computes only nDCG and the reciprocal rank. It calls progress after each
-// query, unless progress is nil.
+// of depth documents. A depth of TopDepth takes much less time than Depth, but then only nDCG,
+// the reciprocal rank and FirstHits are right. Run calls progress after each query, unless
+// progress is nil.
 func Run(ctx context.Context, r Ranker, queries []Query, depth int, progress func(done int)) (Figures, error) {
 	var t tally
 	for i, q := range queries {
@@ -40,7 +40,7 @@ func Run(ctx context.Context, r Ranker, queries []Query, depth int, progress fun
 	return t.figures(), nil
 }
 
-// collectionID is the id of the one collection of an evaluation.
+// collectionID is the id of the collection that Build makes.
 const collectionID = space.SpaceID("evaluation")
 
 // Library is the documents of one published source.
@@ -49,17 +49,17 @@ type Library struct {
 	Documents []Document
 }
 
-// Built is an index of a collection's documents in a directory of its own.
+// Built is an index of documents in a directory of its own.
 type Built struct {
 	index *index.Index
 	dir   string
 	cols  []index.Collection
-	ids   map[space.Path]string // by the paths that hits show
+	ids   map[space.Path]string // the ids of the documents, by the paths that hits show
 }
 
-// Build indexes documents in a new temporary directory. It uses the options of an index
-// except the directory. It calls progress with the number of documents read so far, unless
-// progress is nil. Close removes the directory; if Build fails, Build removes it.
+// Build indexes documents in a new temporary directory, which replaces the directory of the
+// options. It calls progress with the number of documents read so far, unless progress is nil.
+// Close removes the directory. If Build fails, it removes the directory itself.
 func Build(ctx context.Context, o index.Options, docs []Document, progress func(done int)) (*Built, error) {
 	return build(ctx, o, []index.Collection{{ID: collectionID, Label: "space"}}, [][]Document{docs}, progress)
 }

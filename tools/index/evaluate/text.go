@@ -23,7 +23,8 @@ type textLine struct {
 	text   []byte
 }
 
-// openRegular opens a regular file: a read of a named pipe could block for ever.
+// openRegular opens a file that must be regular, because opening a named pipe could block for
+// ever.
 func openRegular(file string) (*os.File, error) {
 	st, err := os.Stat(file)
 	if err != nil {

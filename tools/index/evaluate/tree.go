@@ -14,12 +14,13 @@ import (
 	"satchel/internal/fault"
 )
 
-// maxPage is the largest page that ReadPages reads, in bytes.
+// maxPage is the size of the largest page that ReadPages returns, in bytes.
 const maxPage = 4 << 20
 
-// ReadPages returns the pages in Markdown and reStructuredText of a directory or a .tar.gz
-// archive that are below under ("" for all), by path. It removes the first directory from
-// each path in an archive, because GitHub adds one. It does not follow links.
+// ReadPages returns the Markdown and reStructuredText pages of a directory or a .tar.gz archive,
+// by path. Unless under is "", it returns only pages below the directory under. It removes the
+// first directory from each path in an archive, because GitHub adds one. It does not follow
+// links.
 func ReadPages(file, under string) (map[string][]byte, error) {
 	pages := map[string][]byte{}
 	wanted := func(name string) bool {

@@ -14,9 +14,10 @@ import (
 const (
 	sampleBytes = 6 << 10
 	sampleWords = 400
-	minStops    = 3 // how many words of a language's list a page must contain
-	// minShare is the least share of these words in all words of the page. A word of several
-	// languages counts in part for each. Prose has .2 to .4, and a table of names almost none.
+	minStops    = 3 // how many stop words a page must contain
+	// minShare is the least share of a language's stop words in all words of the page. A word of
+	// several languages counts in part for each. Prose has .2 to .4, and a table of names almost
+	// none.
 	minShare = 0.05
 	minLead  = 1.4 // the least ratio of the best score to the score of the next language
 	// scriptShare is the share of a page's letters that must be in the script of its language.
@@ -30,12 +31,12 @@ const (
 type Guess struct {
 	// Langs are the possible languages, the likeliest first; nil if the language is unknown.
 	Langs []string
-	// Sure reports whether the language is certainly the first.
+	// Sure reports whether the first of Langs is certain.
 	Sure bool
 }
 
-// Detect returns the language of a page by its script and stop words; "" if they are not
-// clear. It ignores fenced code.
+// Detect returns the language of a page by its script, or else by its stop words and accented
+// letters. It returns "" if they are not clear. It ignores fenced code.
 func Detect(text []byte) string {
 	var c count
 	fenced := false
@@ -64,8 +65,8 @@ func Detect(text []byte) string {
 	return lang
 }
 
-// OfQuery guesses the language of a query's words: from a script that only one language uses,
-// or else from stop words and from letters that few languages have.
+// OfQuery guesses the language of a query's words from their script, or else from stop words
+// and from letters that few languages have.
 func OfQuery(words []string) Guess {
 	var c count
 	for _, w := range words {
@@ -183,7 +184,7 @@ func (c *count) letter(r rune, order []string) {
 	}
 }
 
-// accents returns the languages that have a letter.
+// accents returns the languages that a letter suggests, separated by spaces.
 func accents(r rune) string {
 	switch unicode.ToLower(r) {
 	case 'ñ', '¿', '¡':
@@ -232,8 +233,8 @@ func accents(r rune) string {
 	return ""
 }
 
-// script returns the language that the letters of a text identify, if these are more than the
-// given share of all letters.
+// script returns the language that the script of a text identifies, if letters in this script
+// are at least the given share of all letters.
 func (c *count) script(share float64) string {
 	over := func(n int) bool { return n > 0 && float64(n) >= share*float64(c.letters) }
 	cjk := c.kana + c.han

@@ -9,9 +9,9 @@ import (
 )
 
 // Fold returns the common form of all spellings of a word. The form is in lower case, without
-// accents, points and tatweel. Compatibility forms (full width, ligatures), the forms of alef,
-// ya and ta marbuta, and digits have one form each. ß becomes ss, dotless ı becomes i, and ё
-// becomes е.
+// accents, vowel points and tatweel (the mark that stretches Arabic letters). Characters that
+// have several forms get one: full width, ligatures, Arabic letters (alef, ya, ta marbuta) and
+// digits. ß becomes ss, dotless ı becomes i, and ё becomes е.
 func Fold(word string) string {
 	var b strings.Builder
 	for _, r := range norm.NFKD.String(word) {
@@ -33,7 +33,8 @@ func Fold(word string) string {
 	return norm.NFC.String(b.String())
 }
 
-// foldRune folds one decomposed code point; -1 leaves it out.
+// foldRune folds one decomposed code point. It returns -1 if Fold must leave out the code
+// point.
 func foldRune(r rune) rune {
 	if r < utf8.RuneSelf {
 		if r >= 'A' && r <= 'Z' {

@@ -3,9 +3,9 @@
 // spellings of a word into one ([Fold]), stems words ([Term], [Stem]), and recognizes stop
 // words ([IsStop]).
 //
-// A language is named by its lower-case code (ISO 639-1) and, if a page contains one, its
-// region: "ja", "pt-br". The result of every function only depends on its arguments, so a page
-// and a query with the same word always agree.
+// A language is named by its lower-case code (ISO 639-1), which a region may follow: "ja",
+// "pt-br". The result of every function only depends on its arguments, so a page and a query
+// with the same word always agree.
 package language
 
 import (

@@ -77,7 +77,7 @@ var lists = map[string]string{
 	"he": `של את על אל לא כן זה זו הוא היא הם אני אתה אנחנו מה מי איך למה מתי איפה אם או גם כי כל עם יש אין היה`,
 }
 
-// stops has a bit for each language whose list contains a word: bit i for order[i].
+// stops maps each word to the languages whose lists contain the word: bit i is for order[i].
 type stops struct {
 	order []string
 	of    map[string]uint64

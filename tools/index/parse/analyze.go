@@ -17,12 +17,12 @@ const (
 	VersionDot   = "·" // separates the numbers of a version, or a language and a stem, in a term
 )
 
-// Word is one occurrence in a text.
+// Word is one occurrence of a word in a text.
 type Word struct {
 	Start, End int      // bytes in the text
 	Term       string   // folded and stemmed, the same in every language
 	Parts      []string // the terms of the parts of an identifier; nil for other words
-	// Joined is the term of a compound that ends here (use_async_data,
+	// Joined is the term of a compound that ends with this word (use_async_data,
 	// use-async-data, 1.0.21, @nuxt/kit, C++); "" if there is none.
 	Joined string
 	// Own is another form of the word: its stem in the language that Analyzer.In sets. For the
@@ -68,8 +68,8 @@ func (a *Analyzer) In(lang string) {
 	a.lang = language.Base(lang)
 }
 
-// OwnTerm returns the term of a stem in a language. It differs from the terms of other
-// languages and from the results of Term. Otherwise a word would find pages in another language
+// OwnTerm returns the term of a stem in a language. It differs from the terms of other languages
+// and from the results of language.Term. Otherwise a word would find pages in another language
 // with a word of the same spelling, and stems could replace misspelt words.
 func OwnTerm(lang, stem string) string {
 	if stem == "" {
@@ -127,7 +127,7 @@ func (v *vocabulary) scan(text, lang string, yield func(token)) {
 	var names [8]string
 	chain := names[:0] // words of the compound being read
 	chainEnd := -1
-	numeric, scoped := true, false // the compound is a version; it began with @
+	numeric, scoped := true, false // whether the compound is a version, and whether @ precedes it
 	for i := 0; i < len(text); {
 		c := text[i]
 		if c < utf8.RuneSelf && !IsWordByte(c) {
@@ -266,7 +266,7 @@ func isNumber(s string) bool {
 // character. A character includes its marks. A query of one character finds the pairs that
 // begin with the character, and the runs that end with it.
 func (v *vocabulary) bigrams(text string, i int, yield func(token)) int {
-	prev, at := -1, -1 // the last two characters
+	prev, at := -1, -1 // where the last two characters begin
 	var pair token     // not yielded yet
 	emit := func(t token) {
 		if t.term != 0 {
@@ -336,8 +336,8 @@ func IsUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
 // IsDigit reports whether a byte is an ASCII digit.
 func IsDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// Terms appends the terms of the words in text to dst, in order, and the terms of whole
-// compounds and of the parts of identifiers to extra.
+// Terms appends the terms of the words in text to dst, in order. It appends the words' other
+// terms to extra: those of Parts, Joined and Own.
 func (a *Analyzer) Terms(text string, dst, extra []string) (words, extras []string) {
 	a.Words(text, func(w Word) {
 		dst = append(dst, w.Term)

@@ -20,8 +20,8 @@ type Chunk struct {
 }
 
 const (
-	ChunkTarget = 2 << 10  // small chunks are merged up to this many bytes
-	ChunkSplit  = 4 << 10  // larger ones are split at blank lines
+	ChunkTarget = 2 << 10  // chunks are merged up to this size; above it, a blank line ends one
+	ChunkSplit  = 4 << 10  // a chunk of this size ends at any line
 	MaxFence    = 32 << 10 // longer code fences are cut
 	maxLine     = 8 << 10  // longer lines are read as several
 	MaxHead     = 1 << 10  // the longest header of a table or code fence that is repeated
@@ -188,7 +188,7 @@ func cutChunks(lines []Line, maxChunks int) (chunks []Chunk, truncated bool) {
 		}
 	}
 	last := len(chunks) - 1
-	if !says && last >= 0 { // lines without content end the previous chunk
+	if !says && last >= 0 { // the last lines have no content, so they join the previous chunk
 		c := &chunks[last]
 		c.Headings = append(c.Headings, cur.Headings...)
 		c.Anchors = append(c.Anchors, cur.Anchors[1:]...)
@@ -249,8 +249,8 @@ func sectionSizes(lines []Line) map[int]int {
 	return sizes
 }
 
-// isBinary reports whether data is not text: a NUL is among its first bytes, or much of it is
-// invalid UTF-8.
+// isBinary reports whether data is not text: its first 8 KB contain a NUL or much invalid
+// UTF-8.
 func isBinary(data []byte) bool {
 	head := data[:min(len(data), 8<<10)]
 	if bytes.IndexByte(head, 0) >= 0 {

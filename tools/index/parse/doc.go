@@ -3,5 +3,5 @@
 // HTML, notebooks, transcripts, source code and plain text.
 //
 // To index a file, call [NewBuilder] and then [Analyzer.Analyse]. For the words of a query,
-// call [NewAnalyzer]. [Sections] and [Title] only read a page.
+// call [NewAnalyzer]. [Sections] and [Title] need no analyzer.
 package parse

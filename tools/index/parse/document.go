@@ -151,7 +151,8 @@ func (a *Analyzer) ChunkTerms(name string, p *Page, text []byte) []ChunkTerms {
 		field(FieldTitle, title...)
 		field(FieldCrumb, heads...)
 		field(FieldBody, body...)
-		// Copies without spare capacity, because they may wait long to be written.
+		// Copies without spare capacity (except for the checksum), because they may wait long to
+		// be written.
 		t.Terms, t.Known, t.Texts = slices.Clone(a.counts), a.Known.id, a.Known.texts
 		t.Tokens = append(make(Tokens, 0, len(a.bytes)+sealBytes), a.bytes...)
 	}

@@ -44,7 +44,8 @@ func ReadPage(name string, data []byte) (fm frontMatter, lines []Line) {
 	return fm, ParseLines(name, data, 0)
 }
 
-// ParseLines returns the lines of a file from byte start, where a chunk must begin.
+// ParseLines returns the lines of data, which is the part of a file from byte start on. A chunk
+// must begin there.
 func ParseLines(name string, data []byte, start int) []Line {
 	body := 0
 	var lines []Line
@@ -118,7 +119,7 @@ func Format(name string) FileFormat {
 }
 
 // titleOf returns the first heading of level 1, or else of level 2, or else a title from the
-// file's name.
+// path. Programs, data and tables have the file's name as their title.
 func titleOf(name string, lines []Line) string {
 	base := path.Base(name)
 	f := Format(name)

@@ -99,8 +99,8 @@ func skipFrontMatter(text []byte) int {
 	return frontmatter.Skip(text)
 }
 
-// tomlFrontMatter reads strings, numbers, dates and flat lists at the top level. Pages need
-// nothing else of TOML.
+// tomlFrontMatter reads strings, numbers, dates and flat lists at the top level and in the
+// tables taxonomies and extra. Pages need nothing else of TOML.
 func tomlFrontMatter(text []byte) (fields map[string][]string, body int) {
 	first, rest, ok := bytes.Cut(text, []byte("\n"))
 	if !ok || string(bytes.TrimRight(first, " \t\r")) != "+++" {
@@ -177,8 +177,8 @@ func tomlValues(v string) (all []string) {
 	return all
 }
 
-// jsonFrontMatter reads an object at the start of a page. The "{" is alone on its line, and a
-// line of text follows the object.
+// jsonFrontMatter reads an object at the start of a page. The "{" must be alone on its line.
+// The line end after the object does not belong to the body.
 func jsonFrontMatter(text []byte) (fields map[string][]string, body int) {
 	first, _, ok := bytes.Cut(text, []byte("\n"))
 	if !ok || string(bytes.TrimSpace(first)) != "{" {

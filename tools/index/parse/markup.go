@@ -124,7 +124,7 @@ func tableLines(data []byte) []Line {
 	return lines
 }
 
-// spoken removes the numbers, times, notes and tags of cues from subtitles.
+// spoken removes the header of subtitles, and the numbers, times and tags of their cues.
 func spoken(text string) string {
 	var b strings.Builder
 	b.Grow(len(text))
@@ -222,8 +222,8 @@ func aboutNext(text []byte, indent int) bool {
 	return false
 }
 
-// declarers are words that declare something. Modifiers may precede them. Most programming
-// languages share these words.
+// declarers are words that declare something. Modifiers may precede them. The words are from
+// many programming languages.
 var (
 	modifiers = set(`pub public private protected internal static final abstract async export default declare virtual override inline unsafe
 		extern sealed partial open data suspend local readonly const pub(crate) constexpr`)

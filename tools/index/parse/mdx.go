@@ -27,8 +27,8 @@ func readableMarkdown(text string) string {
 		part.Reset()
 	}
 	var fence FenceState
-	statement := 0 // lines left of an open import or export; 0: none is open
-	depth := 0     // its open brackets
+	statement := 0 // how many more lines the open import or export may have; 0: none is open
+	depth := 0     // the open brackets of the import or export
 	for l := range strings.Lines(text) {
 		if fence.Open() {
 			out.WriteString(l)
@@ -125,7 +125,7 @@ func dropComponents(text string) string {
 	}
 	var b strings.Builder
 	b.Grow(len(text))
-	from := 0 // the text before is written
+	from := 0 // the text before from has been written
 	drop := func(i, n int, shown string) {
 		b.WriteString(text[from:i])
 		b.WriteByte(' ')

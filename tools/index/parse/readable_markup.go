@@ -16,8 +16,8 @@ var (
 var hiddenDirectives = set(`code code-block sourcecode highlight image figure include literalinclude module currentmodule py:currentmodule
 	automodule toctree contents raw index role default-role testsetup testcode doctest parsed-literal tabularcolumns only ifconfig meta rst-class container class math csv-table list-table table tabs`)
 
-// readableRestructured returns what a reader sees of reStructuredText: without directives,
-// their options, targets, comments, and the names and targets of roles.
+// readableRestructured returns what a reader sees of reStructuredText. It removes the names and
+// options of directives, hidden arguments, targets, comments, and the names and targets of roles.
 func readableRestructured(text string) string {
 	if !strings.Contains(text, "..") && !strings.Contains(text, "`") {
 		return text

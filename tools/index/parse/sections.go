@@ -13,7 +13,7 @@ type Section struct {
 	// heading contains no letter.
 	Anchor   string
 	Level    int // 1 to 6
-	From, To int // lines from 1, To included, with the sections below this one
+	From, To int // the first and the last line, counted from 1, including the sections below
 }
 
 // maxSections is how many headings Sections lists. No page that a person wrote has more, and

@@ -10,7 +10,7 @@ import (
 )
 
 // pageLanguage returns the language of a page from its front matter, or else its path, or else
-// its words. Data files and source code have no language.
+// its html tag, or else its words. It ignores the words of data files and source code.
 func pageLanguage(name, said string, text []byte) string {
 	if l := language.Normal(said); l != "" {
 		return l

@@ -73,7 +73,8 @@ type stem struct {
 // place among the terms of that chunk.
 type knownTerm struct{ hash, chunk, at uint32 }
 
-// NewVocabulary returns an empty vocabulary for about most words.
+// NewVocabulary returns an empty vocabulary. most is about how many words it holds before the
+// analyzer replaces it.
 func NewVocabulary(most int) *vocabulary {
 	return &vocabulary{
 		seed: maphash.MakeSeed(), slots: make([]wordSlot, 1<<10), ids: make(map[string]termID, 1<<8), most: most, id: &VocabularyID{},

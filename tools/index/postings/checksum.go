@@ -9,8 +9,8 @@ import (
 	"satchel/tools/index/segment"
 )
 
-// Every row has a checksum of its content and its number. SQLite has no checksums, so a
-// flipped bit on disk would be shown as a page's text. Columns that are read together share
+// Every row has a checksum of its content and its number. SQLite adds none, so a flipped bit
+// on disk would otherwise be shown as a page's text. Columns that are read together share
 // a checksum, so a query reads only the columns that it needs. Columns that only select rows
 // (filters) are checked when a row is shown: a flipped bit may hide a page until the next
 // rebuild, but never shows a wrong page.

@@ -51,7 +51,7 @@ var schema = []string{
 // only tests set other values.
 type Options struct {
 	// CacheBytes is the size of the cache that all databases share. Each of the Readers of a
-	// database also keeps pages, up to an eighth of this size.
+	// database also keeps SQLite's pages, up to an eighth of this size.
 	CacheBytes int
 	// BuildBytes is about how much memory the postings of one build or update can take
 	// before they are written as a segment.
@@ -76,7 +76,8 @@ const MaxChunks = 2000
 var Fingerprint = fmt.Sprintf("%d/%d", schemaVersion, MaxChunks)
 
 // Database is one open generation of a collection's index. After Retire, it is closed when
-// its last user releases it. If a newer generation replaced it, its file is then removed.
+// its last user releases it. If a newer generation replaced it or the collection was deleted,
+// its file is then removed.
 type Database struct {
 	file  string
 	opts  Options
@@ -103,7 +104,7 @@ type State struct {
 	Commit space.CommitID
 	Docs   int64
 	Chunks int64
-	Length [parse.FieldCount]int64 // terms in each field, summed over all chunks
+	Length [parse.FieldCount]int64 // words in each field, summed over all chunks
 	Unread int64                   // documents without a blob, because the source could not read them
 
 	next  int64 // the id of the next document
@@ -382,8 +383,8 @@ func (d *Database) Closed() <-chan struct{} { return d.closed }
 // File returns the name of the database's file.
 func (d *Database) File() string { return d.file }
 
-// Damaged reports whether err means that the content of a database is not what this package
-// wrote.
+// Damaged reports whether err means that a database cannot be read, or that its content is not
+// what this package wrote.
 func Damaged(err error) bool {
 	var e *sqlite.Error
 	if errors.As(err, &e) {

@@ -25,6 +25,6 @@
 //
 // # Damage
 //
-// Every row has a checksum. An error for which [Damaged] is true means that the content of
-// the file is not what this package wrote. The index then builds another file.
+// Every row has a checksum. An error for which [Damaged] is true means that the file cannot be
+// read, or that its content is not what this package wrote. The index then builds another file.
 package postings

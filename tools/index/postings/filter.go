@@ -154,7 +154,7 @@ func (s *Snapshot) List(ctx context.Context, f Filter, byPath bool, limit int) (
 	return ids, total, rows.Err()
 }
 
-// Any reports whether a document meets a filter.
+// Any reports whether a document meets a filter, which must not be empty.
 func (s *Snapshot) Any(ctx context.Context, f Filter) (any bool, err error) {
 	err = s.tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM docs WHERE `+f.cond+`)`, f.args...).Scan(&any)
 	return any, err

@@ -49,8 +49,8 @@ func (s *Snapshot) Headers(ctx context.Context, ids []int64) ([]*Header, error) 
 	}, jsonList(missing))
 }
 
-// Languages returns the counts of documents by language; "" means that it is unknown. It
-// counts once for each commit.
+// Languages returns the counts of documents by language. The key "" is for documents whose
+// language is unknown. Languages counts once for each commit.
 func (s *Snapshot) Languages(ctx context.Context) (map[string]int64, error) {
 	s.db.mu.Lock()
 	langs, current := s.db.langs, s.db.state.Commit == s.State.Commit
@@ -135,13 +135,14 @@ func (s *Snapshot) HasPath(ctx context.Context, path string) (has bool, err erro
 	return has, err
 }
 
-// UnreadPaths lists up to most paths of documents that the source could not read, sorted.
+// UnreadPaths lists paths of documents that the source could not read, sorted. most is the
+// maximum number of paths.
 func (s *Snapshot) UnreadPaths(ctx context.Context, most int) ([]space.Path, error) {
 	return readPaths(ctx, s.tx, `SELECT path FROM docs WHERE blob = '' ORDER BY path LIMIT ?`, most)
 }
 
-// UnreadPaths lists up to most paths of documents that the source could not read, chosen at
-// random.
+// UnreadPaths lists paths of documents that the source could not read, chosen at random. most
+// is the maximum number of paths.
 func (d *Database) UnreadPaths(ctx context.Context, most int) ([]space.Path, error) {
 	return readPaths(ctx, d.read, `SELECT path FROM docs WHERE blob = '' ORDER BY random() LIMIT ?`, most)
 }

@@ -11,8 +11,8 @@ import (
 // termEntry is a term in the dictionaries of a view.
 type termEntry struct {
 	df     int64         // how many live chunks contain the term
-	occurs int64         // how often their bodies contain it
-	parts  []segmentTerm // one for each part
+	occurs int64         // how often the bodies of these chunks contain the term
+	parts  []segmentTerm // one for each part of the view
 }
 
 // lookup finds a term in every segment of the Snapshot's view.
@@ -122,7 +122,7 @@ func (s *Snapshot) EachTerm(ctx context.Context, prefix string, yield func(term 
 	return nil
 }
 
-// ChunksWith returns the ids of up to most chunks that contain a term.
+// ChunksWith returns ids of chunks that contain a term. most is the maximum number of ids.
 func (s *Snapshot) ChunksWith(ctx context.Context, t string, most int) (ids []int64, err error) {
 	for i, p := range s.View.Parts {
 		if len(ids) >= most {

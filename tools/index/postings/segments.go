@@ -22,8 +22,8 @@ const (
 // level returns the logarithm of a segment's size to the base mergeFactor.
 func (p *Part) level() int { return (bits.Len(uint(len(p.Segment.Chunks))) - 1) / 2 }
 
-// chooseMerge returns the range of the neighbours to merge next. If from == to, there are
-// none.
+// chooseMerge returns the range of the neighbours to merge next, or of one segment to write
+// again. If from == to, there is nothing to do.
 func chooseMerge(parts []Part) (from, to int) {
 	for i := range parts {
 		if p := &parts[i]; p.Gone > 0 && p.Gone*deadShare > len(p.Segment.Chunks) {
@@ -108,7 +108,7 @@ func (w *Writer) mergeParts(ctx context.Context, from, to int) error {
 		return err
 	}
 	defer stmt.Close()
-	// Each part is read in order, and many lists share a page, so keep the last row.
+	// Each part is read in order, and many lists share a row, so keep the last row.
 	reader := func() segment.Reader {
 		last, data := int64(-1), []byte(nil)
 		return func(row int64) ([]byte, error) {

@@ -57,8 +57,8 @@ type TermCount struct {
 	N    segment.Counts
 }
 
-// Vector returns the terms of a chunk's text, of its document's title and of the headings
-// above it, with their counts.
+// Vector returns the terms of a chunk with their counts: those of its text, of the headings
+// above it, and of its document's title and path.
 func (s *Snapshot) Vector(ctx context.Context, a *parse.Analyzer, id int64) ([]TermCount, error) {
 	ps, err := s.Passage(ctx, id)
 	if err != nil {

@@ -40,8 +40,8 @@ func NewBitmap(n int) Bitmap { return make(Bitmap, (n+63)/64) }
 func (b Bitmap) Has(i int) bool { return i>>6 < len(b) && b[i>>6]&(1<<(i&63)) != 0 }
 func (b Bitmap) Set(i int)      { b[i>>6] |= 1 << (i & 63) }
 
-// without returns the part without a document, and whether the part contained the document.
-// If Dead is shared with another View, without changes a copy.
+// without returns the part without a document, and whether the part contained the document. If
+// shared is set, another View has the same Dead, which therefore does not change.
 func (p Part) without(doc int64, shared bool) (Part, bool) {
 	chunk, n := p.Segment.Find(uint32(doc))
 	if n == 0 || p.Dead.Has(chunk) {
@@ -60,7 +60,7 @@ func (p Part) without(doc int64, shared bool) (Part, bool) {
 	return p, true
 }
 
-// without returns the parts without some documents; it does not change the argument.
+// without returns the parts without some documents. It does not change the argument parts.
 func without(parts []Part, docs []int64) []Part {
 	parts = slices.Clone(parts)
 	shared := make([]bool, len(parts))

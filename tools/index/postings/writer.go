@@ -42,7 +42,7 @@ func (w *Writer) postings(t *parse.ChunkTerms) {
 		for int(c.ID) >= len(lists) {
 			lists = append(lists, 0)
 		}
-		if lists[c.ID] == 0 { // otherwise, the number of the list plus one
+		if lists[c.ID] == 0 { // not looked up yet; other values are the list's number plus one
 			lists[c.ID] = int32(w.seg.List(t.Texts[c.ID])) + 1
 		}
 		if n := lists[c.ID]; n > 0 {

@@ -62,7 +62,7 @@ func (w *highlightTerms) in(o parse.Word) (mask uint64) {
 	return mask | w.of(o.Term) | w.of(o.Joined) | w.of(o.Own)
 }
 
-// of returns the bit of a term, 0 if it is not one of the terms.
+// of returns the bit of the term t, or 0 if t is not one of the terms to highlight.
 func (w *highlightTerms) of(t string) uint64 {
 	if t == "" || !w.sketches[sketch(t)] {
 		return 0

@@ -32,9 +32,10 @@ const (
 )
 
 // Outline presents documents, best first, for a model that reads them as Markdown. It gives
-// all documents their places, the first ones their best passages, and the next ones their
-// matching lines, as far as the budget of the whole answer allows. The other hits have neither
-// a text nor a snippet. If the matches are weak, Outline presents only a few places.
+// all documents their places (path, title, heading and lines), the first ones their best
+// passages, and the next ones their matching lines, as far as the budget of the whole answer
+// allows. The other hits have neither a text nor a snippet. If the matches are weak, Outline
+// presents only a few places.
 func Outline(ctx context.Context, u *rank.Run, docs []*rank.Candidate, budget int, weak bool) (hits []Hit, tokens int, err error) {
 	if weak {
 		docs = docs[:min(len(docs), weakHits)]
@@ -93,7 +94,7 @@ func Outline(ctx context.Context, u *rank.Run, docs []*rank.Candidate, budget in
 }
 
 // passages returns the text of a page within the budget, followed by the matching lines of its
-// next best passages. The whole result costs at most all.
+// next best passages. all is the maximum cost of the whole result.
 func (f *hitPassage) passages(ctx context.Context, a *parse.Analyzer, w highlightTerms, budget, all int) (extract, error) {
 	t, err := f.text(ctx, budget)
 	if err != nil || t.text == "" {
@@ -118,8 +119,8 @@ func (f *hitPassage) passages(ctx context.Context, a *parse.Analyzer, w highligh
 	return t, nil
 }
 
-// withoutHead removes front matter from the beginning of a text, because the place of the hit
-// has the title. It keeps the description. line is the number of the text's first line.
+// withoutHead removes front matter from the beginning of a text, because the hit already shows
+// the title. It keeps the description. line is the number of the text's first line.
 func (f *hitPassage) withoutHead(text string, line int) (body string, from int) {
 	if !f.body || line != 1 || !strings.HasPrefix(text, "---") {
 		return text, line

@@ -26,7 +26,8 @@ const (
 	textShare = 0.4
 	// envelopeTokens is what an answer costs without its hits, scope and notes.
 	envelopeTokens = 150
-	// maxEnvelopeShare limits envelopeTokens for small budgets.
+	// maxEnvelopeShare is the largest share of a small budget that everything except the hits
+	// takes.
 	maxEnvelopeShare = 0.25
 	// maxRelated is how many related files a hit names.
 	maxRelated = 5
@@ -76,14 +77,14 @@ type hitPassage struct {
 	*rank.Candidate
 	best passage
 	sn   snippet
-	cost func(string) int // of a text in the answer
+	cost func(string) int // returns the cost of a text in the answer
 	body bool             // texts leave out front matter
 }
 
-// Hits presents documents, best first, within a budget of tokens for the whole answer:
-// first all get their metadata and snippet, as far as the budget allows, then the best get
-// their text. tokens is the approximate cost of the hits. Documents that do not fit are
-// left out. scope and the notes of the search are part of the answer.
+// Hits presents documents, best first, within a budget of tokens for the whole answer. First
+// all get their metadata and snippet, as far as the budget allows. Then the best get their
+// text. Documents that do not fit are left out. tokens is the approximate cost of the hits.
+// scope and the notes of the search are part of the answer.
 func Hits(ctx context.Context, u *rank.Run, docs []*rank.Candidate, budget int, scope string) (hits []Hit, tokens int, err error) {
 	if budget <= 0 {
 		budget = DefaultMaxTokens
@@ -217,9 +218,9 @@ func (h *Hit) shorten(a *parse.Analyzer, f *hitPassage, w highlightTerms, share 
 	}
 }
 
-// shown returns a part of a file as valid text. It removes control characters and
-// characters that deceive a reader: invisible ones, and those that change the order of
-// letters.
+// shown returns a part of a file as valid text. It replaces control characters by U+FFFD, and
+// removes characters that deceive a reader: invisible ones, and those that change the order
+// of letters.
 func shown(s string) string {
 	odd := func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' && r != '\r' || r == 0x7f }
 	if utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return odd(r) || deceptive(r) }) {

@@ -20,7 +20,7 @@ type passage struct {
 type snippet struct {
 	text    string
 	heading string
-	anchor  string // the heading's
+	anchor  string // the anchor of heading
 	lines   [2]int
 	from    int // the range of its bytes in the passage
 	to      int
@@ -277,7 +277,7 @@ func bestSentences(a *parse.Analyzer, text string, w highlightTerms, most int) s
 		cuts = append(cuts, len(text))
 	}
 	masks := make([]uint64, len(cuts)-1)
-	first := make([]int, len(cuts)-1) // the first match in each
+	first := make([]int, len(cuts)-1) // the first match in each sentence
 	at := 0
 	w.each(a, text, func(start int, mask uint64) {
 		for at+1 < len(masks) && start >= cuts[at+1] {
@@ -311,8 +311,8 @@ func bestSentences(a *parse.Analyzer, text string, w highlightTerms, most int) s
 	return s
 }
 
-// wordsAround returns about most bytes of a sentence around byte at: whole words if there are
-// blanks, and always whole characters.
+// wordsAround returns the part of a sentence around byte at: whole words if there are blanks,
+// and always whole characters. most is about the length of the part.
 func wordsAround(s string, at, most int, before, after bool) string {
 	const near = 40 // bytes within which a blank is looked for
 	from := max(0, min(at, len(s))-most/3)

@@ -112,8 +112,8 @@ func capitalsCost(n int) int {
 	return 16 + (n-8)*12/5
 }
 
-// marks reads a run of marks and line breaks, which tokenizers join in pairs,
-// and equal ones in eights.
+// marks reads a run of marks and line breaks, and returns its end and its cost in quarters.
+// Tokenizers join marks in pairs, and equal marks in eights.
 func marks(s string, i int) (end, cost int) {
 	first := true
 	for i < len(s) && s[i] < utf8.RuneSelf && s[i] != ' ' && !parse.IsWordByte(s[i]) {

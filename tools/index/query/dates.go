@@ -94,7 +94,7 @@ func (q *Parsed) dated(name, key, value, rest string, not bool, now time.Time) s
 	return bestRest
 }
 
-// span is the time of a day, a month or a year.
+// span is a range of time, such as a day, a month or a year.
 type span struct{ from, to time.Time }
 
 // queryDate reads a date or an age such as 7d. For a month or a year, it returns the first day.

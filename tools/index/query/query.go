@@ -10,7 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// Parsed is a parsed query. No query is an error: unknown syntax counts as words, with notes.
+// Parsed is a parsed query. Every query can be parsed: unknown syntax counts as words, with
+// notes.
 type Parsed struct {
 	Explain bool     // see Query.Explain
 	Words   []string // in order, as written
@@ -45,9 +46,9 @@ const (
 //	source:nuxt  path:docs/**  kind:memory  lang:en  version:5.1  tag:draft
 //	since:2026-01-01  since:last week  before:2026-06  sort:recent  limit:20
 //
-// A "-" negates a qualifier. Its value may be quoted, and commas separate several values. An
-// unknown qualifier is a word, and gets a note. The syntax of other search engines (AND, OR,
-// NEAR, *, ^, parentheses, braces) is a word, or is ignored.
+// A "-" negates a qualifier. The value of a qualifier may be quoted, and commas separate several
+// values. An unknown qualifier is a word, and gets a note. The syntax of other search engines
+// (AND, OR, NEAR, *, ^, parentheses, braces) is a word, or is ignored.
 func Parse(text string, now time.Time, maxBytes int) (q Parsed) {
 	if len(text) > maxBytes {
 		text = parse.Clip(text, maxBytes)
@@ -193,7 +194,8 @@ func (q *Parsed) addPhrase(p string, not bool) {
 
 func isQuote(r rune) bool { return r == '"' || r == '“' || r == '„' || r == '«' }
 
-// closingQuotes may end a phrase; “ also ends one in German.
+// closingQuotes maps the quote that begins a phrase to the quotes that may end it. In German, “
+// ends a phrase.
 var closingQuotes = map[rune]string{'"': `"`, '“': `"”`, '„': `“”`, '«': `»`}
 
 // cutQuoted reads a quoted phrase. An unclosed quote does not start a phrase.
@@ -210,8 +212,8 @@ func cutQuoted(s string) (phrase, rest string, ok bool) {
 	return s[size : size+i], s[size+i+n:], true
 }
 
-// endsWord reports whether a quote that ends here is a phrase. In {"name":"x"} and "a"+"b", the
-// quotes are part of code.
+// endsWord reports whether the quoted text before rest is a phrase. In {"name":"x"} and
+// "a"+"b", the quotes are part of code.
 func endsWord(rest string) bool {
 	if strings.TrimLeft(rest, `),.;!?`) == "" {
 		return true

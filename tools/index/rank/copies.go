@@ -157,7 +157,7 @@ func (b *bag) set() []uint32 {
 
 // mayCopy reports whether two bags may have copyShare of all their words in common. Each
 // bit in which they differ stands for at least one word that only one of them has, and
-// copies have few of these.
+// copies have few such words.
 func (b *bag) mayCopy(o *bag) bool {
 	differ := 0
 	for i := range b.bits {

@@ -16,8 +16,8 @@ import (
 // Weights of evidence that is not in the postings. A boost b multiplies the document's score by
 // 1+b, unless noted otherwise.
 const (
-	// namedBoost is for a document whose title or file name equals the query, exactBoost
-	// for one where it is letter by letter the same, and titledBoost for one whose title
+	// namedBoost is for a document whose title or file name equals the query. exactBoost is
+	// added if the two are equal letter by letter. titledBoost is for a document whose title
 	// consists of the query's words in any order.
 	namedBoost  = 0.6
 	exactBoost  = 0.1
@@ -29,8 +29,8 @@ const (
 	// headedChunks is how many passages of a document are checked for such headings.
 	headedChunks = 3
 	// coveredBoost is for a title whose words are all in the query. It falls with the third
-	// power of the title's share of the query. A short title within a sentence is most
-	// often what the sentence is about.
+	// power of the share of the title's words that are in the query. A short title within a
+	// sentence is most often what the sentence is about.
 	coveredBoost = 0.3
 	coveredPower = 3
 	// adjacentBoost is for the share of neighbouring words of the query that are also
@@ -39,10 +39,10 @@ const (
 	// openedBoost is for the part of a sentence's weight that is among the first
 	// openingWords of a page with headings, because these words say what the page is about.
 	// begunBoost is for the part among the first beginningWords, and pathBoost for the part
-	// in the path. Only the best openedDocs get these boosts. If topicBoost is more than the
-	// first two together, it takes their place. It is for the part of a sentence's weight in
-	// the title and the headings of the best passage, because a section of a long page may be
-	// about something else than the page's beginning.
+	// in the path. topicBoost is for the part in the title and the headings of the best
+	// passage, because a section of a long page may be about something else than the page's
+	// beginning. It replaces openedBoost and begunBoost if it is more than the two together.
+	// Only the best openedDocs get these boosts.
 	topicBoost     = 2.0
 	openedBoost    = 1.2
 	openingWords   = 100
@@ -133,12 +133,12 @@ func (u *Run) weighEvidence(ctx context.Context, docs []*Candidate) error {
 type evidence struct {
 	a        *parse.Analyzer
 	p        *plan
-	weight   map[string]float64 // of the query's terms
-	hashes   map[uint32]float64 // the same, by the hashes of the terms
+	weight   map[string]float64 // the weights of the query's terms
+	hashes   map[uint32]float64 // the same weights, by the hashes of the terms
 	total    float64            // the sum of all weights
 	sequence []uint32           // hashes of the plan's sequence
 	places   map[uint32][]int   // positions in sequence
-	begin    [256]bool          // the first bytes of those hashes
+	begin    [256]bool          // the lowest bytes of the hashes in sequence
 	name     uint32
 	words    map[uint32]wordWeight // by the hashes of the terms
 	worth    float64               // the sum of the weights of all words

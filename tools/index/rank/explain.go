@@ -52,7 +52,8 @@ type ScoreStep struct {
 	Score float64 `json:"score"` // after the step
 }
 
-// rescore changes the score of a document. what is the reason in its explanation, a sentence.
+// rescore changes the score of a document. what is a sentence that gives the reason, for the
+// document's explanation.
 func (f *Candidate) rescore(what string, score float64) {
 	if f.Why != nil && score != f.Score {
 		f.Why.Steps = append(f.Why.Steps, ScoreStep{what, score})

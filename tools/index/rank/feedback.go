@@ -14,18 +14,19 @@ import (
 // the query's weight: RM3 (Abdul-Jaleel and others, "UMass at TREC 2004") with the terms
 // weighed by their rarity.
 //
-// Nothing in the first pass predicts which queries this helps (docs/measurements.md), so it
-// is the same for all, and conservative: few documents, words in at least two of them, and
-// less weight than the query. A query of a few words is usually a name, to which nothing is
-// added.
+// Nothing in the first pass predicts which queries this feedback helps (docs/measurements.md).
+// So feedback is the same for all sentences, and conservative: few documents, words in at least
+// two of them, and less weight than the query. A query of a few words is usually a name, to
+// which nothing is added.
 const (
-	// sentenceWords is how many different words a query must have.
+	// sentenceWords is how many different words a query must have to count as a sentence.
 	sentenceWords = 4
 	// feedbackDocs is how many documents are read.
 	feedbackDocs = 5
 	// feedbackTerms is how many terms are added.
 	feedbackTerms = 14
-	// feedbackShare is their total weight, as a share of the query's own terms.
+	// feedbackShare is the total weight of the added terms, as a share of that of the query's
+	// own terms.
 	feedbackShare = 0.3
 	// feedbackIn is how many of the documents must have a term.
 	feedbackIn = 2

@@ -6,9 +6,9 @@ import (
 )
 
 // A query over several sources may name one of them ("deploy on vercel nuxt"). The name is on
-// most pages of the source, so it says nothing about which of them is meant, and in other
-// sources it is on the pages about something else. So the word of the name counts little as a
-// word of a page, and the pages of the source count more.
+// most pages of the source, so it does not show which page is meant. In other sources, it is on
+// pages about something else. So the word of the name counts little as a word of a page, and
+// the pages of the source count more.
 const (
 	// nameWeight is the weight of a word that names a source.
 	nameWeight = 0.3

@@ -49,7 +49,7 @@ func (u *Run) mayHead(h heads) bool {
 	return h&headsKnown == 0 || u.unplanned || h&headsName != 0 || h&all == all
 }
 
-// pairBits returns for each two neighbouring words of the query the bits that a chunk with
+// pairBits returns, for each pair of neighbouring words of the query, the bits that a chunk with
 // both words has; see chunkMatch. A word that is not among the plan's terms has no bit.
 func (p *plan) pairBits() (pairs []uint64) {
 	bit := func(word string) uint64 {

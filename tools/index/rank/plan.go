@@ -54,10 +54,10 @@ const (
 	partWeight = 0.3
 	// joinedWeight is for an identifier that was typed with joiners.
 	joinedWeight = 1.0
-	// wholeWeight is for an identifier formed by the whole query or by three of its words.
-	// twoWordWeight is for one formed by two words of a longer query. The latter is often
-	// accidental, especially in a sentence (accidentWeight), and would weigh much because
-	// it is rare.
+	// wholeWeight is for an identifier formed by the whole query or by at least three of its
+	// words. twoWordWeight is for one formed by two words of a longer query. Such an identifier
+	// is often accidental, especially in a sentence (accidentWeight), and would weigh much
+	// because it is rare.
 	wholeWeight    = 1.0
 	twoWordWeight  = 0.3
 	accidentWeight = 0.1

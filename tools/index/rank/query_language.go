@@ -26,8 +26,8 @@ type queryLanguage struct {
 const maxHeld = 6
 
 // queryLanguageOf guesses the language of a query. held counts the pages in each language. If
-// the words do not show the language, it is the language of more than half of the pages,
-// provided that language.Stems is true for it.
+// the words do not show the language, the guess is the language of more than half of the pages,
+// provided that language.Stems is true for this language.
 func queryLanguageOf(words []string, held map[string]int64) queryLanguage {
 	t := queryLanguage{Guess: language.OfQuery(words)}
 	total := int64(0)
@@ -64,8 +64,8 @@ func (t queryLanguage) reader() string {
 	return ""
 }
 
-// isStop reports whether a word of a query is a stop word of its language, or of English
-// unless the query is surely in another language.
+// isStop reports whether a word of a query is a stop word: of the query's language if that is
+// sure, or else of English.
 func (t queryLanguage) isStop(word string) bool {
 	word = strings.ToLower(word)
 	if t.Sure {
@@ -81,7 +81,7 @@ func isStop(word string, langs ...string) bool {
 }
 
 // stems returns further terms under which a word is indexed on pages in the query's language.
-// For a query of unknown language, they come from all languages of the pages.
+// For a query of unknown language, they come from the languages in held.
 func (t queryLanguage) stems(raw string) []string {
 	langs := t.held
 	if r := t.reader(); r != "" {

@@ -102,8 +102,8 @@ func (m *semanticRun) within(ctx context.Context, wait time.Duration, f func(con
 	return err
 }
 
-// logFailed logs why a model did not take part in a search, but not while its breaker is
-// open.
+// logFailed logs why a model did not take part in a search. While the model's breaker is open,
+// it logs only at the debug level.
 func (u *Run) logFailed(ctx context.Context, what string, err error) {
 	level := slog.LevelWarn
 	if errors.Is(err, semantic.ErrResting) {

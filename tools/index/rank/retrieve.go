@@ -222,9 +222,9 @@ func (s *Source) retrievePart(ctx context.Context, i int, r *retrieval, from int
 	return docs, nil
 }
 
-// exclude adds to never all chunks of each matching document that contains, in any chunk,
-// an excluded word or phrase. never already has the chunks with an excluded word. suspect
-// has the chunks with all words of an excluded phrase.
+// exclude adds chunks to the bitmap never: all chunks of each matching document that contains
+// an excluded word or phrase in any chunk. never already has the chunks with an excluded word.
+// suspect has the chunks with all words of an excluded phrase.
 func (s *Source) exclude(ctx context.Context, chunks []segment.Chunk, without [][]string, suspect []postings.Bitmap, never postings.Bitmap, matches func(c int) bool) error {
 	for from, to := 0, 0; from < len(chunks); from = to {
 		match, banned := false, false
@@ -285,8 +285,8 @@ type top struct {
 }
 
 // ranked combines a chunk's score, which is not negative, and its place in the scratch
-// memory into one number. Better chunks have higher numbers; of equal scores the earlier is
-// better.
+// memory into one number. Better chunks have higher numbers. Of two chunks with equal scores,
+// the earlier one is better.
 func ranked(score float32, at int) uint64 {
 	return uint64(math.Float32bits(score))<<32 | uint64(^uint32(at))
 }

@@ -16,8 +16,8 @@ const (
 	// reranked is how many documents are checked for evidence that is not in the postings:
 	// titles, paths and positions of words.
 	reranked = 60
-	// relevantShare is the share of the best score that a document needs to be listed in
-	// another order, unless it has all words that the best document has.
+	// relevantShare is the share of the best score that a document needs to be listed in an
+	// order other than by relevance, unless it has all words that the best document has.
 	relevantShare = 0.4
 )
 
@@ -49,9 +49,9 @@ type Request struct {
 	Sources []*Source
 	Query   *query.Parsed
 	Limit   int // hits wanted
-	// Depth is the number of documents in an evaluation's ranking. Then no document is
-	// dropped for a low score or represents its variants or copies, and no model reranks. 0
-	// means an answer.
+	// Depth is the number of documents in an evaluation's ranking, or 0 for an answer. In an
+	// evaluation, no document is dropped for a low score or represents its variants or copies,
+	// and no model reranks.
 	Depth int
 	// Behind means that the databases may lack pages, so a missing word may still be on a
 	// page.
@@ -264,8 +264,8 @@ func sortCandidates(all []*Candidate) {
 	})
 }
 
-// ordered returns the documents that are nearly as relevant as the best, in another order.
-// It adds a note if other matches are left out.
+// ordered returns the documents that are nearly as relevant as the best, by date or by path, as
+// the query wants. It adds a note if other matches are left out.
 func (u *Run) ordered(ctx context.Context, all []*Candidate) ([]*Candidate, error) {
 	if len(u.plan.terms) > 0 {
 		sortCandidates(all)

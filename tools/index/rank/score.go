@@ -12,7 +12,7 @@ import (
 // rarity in each of them.
 type statistics struct {
 	chunks int64
-	mean   [parse.FieldCount]float64 // average number of terms in each field of a chunk
+	mean   [parse.FieldCount]float64 // average number of words in each field of a chunk
 }
 
 func sumStatistics(states []postings.State) statistics {

@@ -280,8 +280,8 @@ func (u *Run) near(ctx context.Context, s *Source, v *semantic.Vector, docs []*C
 	return nil
 }
 
-// order combines both scores. It scales the result to the best score of the words, so that
-// shares of the best score keep their meaning.
+// order combines the scores of the words and of the vectors. It scales the result to the best
+// score of the words, so that shares of the best score keep their meaning.
 func (c *cosines) order(docs []*Candidate, weight float64) []*Candidate {
 	judged := min(len(docs), maxFused)
 	all := slices.Concat(docs[:judged], c.added)

@@ -263,7 +263,7 @@ func byNearness(a, b Respelling) int {
 }
 
 // nearestFew returns at most n respellings, only those with the fewest typos and none that
-// is rare compared with the others. Respellings that a page shows come before all others.
+// is rare compared with the first. If a page shows the first, the others are also from pages.
 func nearestFew(all []Respelling, n int) []Respelling {
 	slices.SortFunc(all, byNearness)
 	for i := range all {

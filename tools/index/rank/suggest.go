@@ -7,7 +7,7 @@ import (
 	"satchel/tools/index/parse"
 )
 
-// Limits for suggestions, which only an empty answer has.
+// Limits for suggestions.
 const (
 	maxSuggestions = 5
 	// suggestLetters is the length of the shortest word with suggestions. It is shorter

@@ -45,7 +45,7 @@ func (e *evidence) newTally() *tally {
 	return &tally{weights: e.hashes, seen: make([]uint32, 0, len(e.hashes))}
 }
 
-// count adds the words of a text at the positions from from to before to.
+// count adds the words of text[from:to].
 func (t *tally) count(text parse.Words, from, to int) {
 	for i := from; i < min(text.Len(), to); i++ {
 		w := text.At(i)

@@ -84,8 +84,8 @@ func Unseal(row []byte, number int64) ([]byte, error) {
 	return row[:n], nil
 }
 
-// A posting is a varint of gap<<2|code and the data that the code requires. gap is the chunk's number
-// minus the previous one; the first chunk counts from -1.
+// A posting is a varint of gap<<2|code and the data that the code requires. gap is the chunk's
+// number minus the number of the previous chunk, or minus -1 for the first chunk.
 const (
 	bodyOnce  = iota // once in the last field
 	bodyTwice        // twice in the last field

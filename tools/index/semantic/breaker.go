@@ -18,9 +18,9 @@ type Breaker struct {
 	resume time.Time
 }
 
-// NewBreaker returns a Breaker that rests after the given number of failures in a row. The first
-// rest lasts first. Each further failure doubles the rest, up to 64 times first. now is the
-// clock.
+// NewBreaker returns a Breaker that rests after the given number of failures in a row. first is
+// the length of the first rest. Each further failure doubles the rest, up to 64 times first.
+// now is the clock.
 func NewBreaker(after int, first time.Duration, now func() time.Time) *Breaker {
 	return &Breaker{after: after, first: first, now: now}
 }

@@ -8,9 +8,9 @@
 //
 //   - Vectors are only a cache: a missing or damaged file is written again. A text is embedded
 //     only once for a model [Identity].
-//   - Nothing waits for the model. A collection is embedded in the background, in slices, and
-//     the work continues after a restart. The vectors of the old model answer until those of a
-//     new model are complete. One rename then replaces them.
+//   - No update of an index waits for the model. A collection is embedded in the background, in
+//     slices, and the work continues after a restart. The vectors of the old model answer until
+//     those of a new model are complete. One rename then replaces them.
 //   - A query waits for its own vector at most [Options.QueryWait], and not at all while the
 //     [Breaker] is open.
 //   - Every comparison covers all vectors that meet the filter. There is no approximate graph

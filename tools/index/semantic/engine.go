@@ -22,8 +22,8 @@ type Options struct {
 	Dir string
 	// Embedder creates the vectors.
 	Embedder Embedder
-	// Logger receives failures and switches to another model's vectors, but never a text or a
-	// key. Default: nothing is logged.
+	// Logger receives failures, and when the vectors of another model begin to answer. It never
+	// receives a text or a key. Default: nothing is logged.
 	Logger *slog.Logger
 	// QueryWait is how long a search waits for the vector of its query. Default 300 ms.
 	QueryWait time.Duration
@@ -39,7 +39,7 @@ type Options struct {
 	// QueryCache is how many queries' vectors are kept in memory. Default 256.
 	QueryCache int
 	// MaxAsking is how many queries the model works on at once. Further queries continue
-	// without it. Default 16.
+	// without the model. Default 16.
 	MaxAsking int
 	// Batch and BatchTokens limit the texts that are embedded at once, by their count and by an
 	// estimate of their tokens. Default 64 and 16,000.

@@ -38,8 +38,8 @@ type header struct {
 	Missing     int      `json:"missing"` // chunks that the model refused
 }
 
-// matrix holds the vectors of one collection. It never changes, and is unmapped when its last
-// user releases it.
+// matrix holds the vectors of one collection. It never changes. After retire, it is unmapped
+// when its last user releases it.
 type matrix struct {
 	header
 	file   string

@@ -23,17 +23,17 @@ type Options struct {
 	Register bool
 	// Progress is called with each finding; it may be nil.
 	Progress func(Finding)
-	// Lookup resolves a host name; nil: the system's resolver.
+	// Lookup resolves a host name. The default is the system's resolver.
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 	// Dial connects to one address, to check IPv4. If it is nil, the check uses a net.Dialer,
 	// unless requests go through a proxy: then only the proxy may be able to resolve and reach
 	// addresses.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Now is the clock that is compared with the server's; nil: time.Now.
+	// Now is the clock that is compared with the server's. The default is time.Now.
 	Now func() time.Time
 }
 
-// The limits of requests. Slow is Claude's limit for one request.
+// The limits of the checks. Slow is Claude's limit for one request.
 const (
 	Slow        = 10 * time.Second
 	sluggish    = 3 * time.Second
@@ -139,7 +139,7 @@ type checker struct {
 	reasons map[client]reason
 
 	slowest answer        // the request that took longest
-	off     time.Duration // between the server's clock and ours, if dated
+	off     time.Duration // the server's clock minus ours, if dated
 	dated   bool
 	proto   string // the protocol of the first answer
 	tls     *tlsState

@@ -48,7 +48,8 @@ func parameters(s string) (map[string]string, string) {
 	}
 }
 
-// token reads a token (RFC 9110 section 5.6.2), including the further characters of a token68.
+// token reads a token (RFC 9110 section 5.6.2). It also accepts the characters that only a token68
+// may have.
 func token(s string) (tok, rest string) {
 	i := 0
 	for i < len(s) && s[i] > ' ' && s[i] < 0x7f && !strings.ContainsRune(`"(),;<=>?@[\]{}`, rune(s[i])) {

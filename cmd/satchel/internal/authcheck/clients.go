@@ -58,8 +58,8 @@ type known struct {
 	id, redirect string
 }
 
-// knownClients returns clients from the vendors' documents. ChatGPT uses this redirect URI for
-// all its connectors if the server's answers name their issuer (RFC 9207).
+// knownClients returns clients from the vendors' documents. ChatGPT uses the same redirect URI
+// for all its connectors if the server's answers name their issuer (RFC 9207).
 func knownClients() []known {
 	return []known{
 		{claude, "https://claude.ai/oauth/mcp-oauth-client-metadata", "https://claude.ai/api/mcp/auth_callback"},

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// challengeS256 and verifier are a pair of RFC 7636. No server ever grants a token for them.
+// challengeS256 and verifier are the example of RFC 7636 appendix B. The checks never use them to
+// get a token.
 const (
 	verifier      = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
 	challengeS256 = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
@@ -111,8 +112,8 @@ func (c *checker) refused(ctx context.Context, id, redirect string) (why, fix st
 	return why, "Make sure that the authorization server can fetch that document, whose host refuses some networks, or preset the client."
 }
 
-// checkToken requests tokens with an invalid code and an invalid refresh token. Clients only
-// start again after invalid_grant (RFC 6749 section 5.2).
+// checkToken requests tokens with an invalid code and an invalid refresh token. Clients start
+// again only after invalid_grant or invalid_client (RFC 6749 section 5.2).
 func (c *checker) checkToken(ctx context.Context) {
 	const name = "token endpoint"
 	if c.server.TokenEndpoint == "" {

@@ -35,7 +35,8 @@ func (c *checker) checkURL() {
 	}
 }
 
-// checkAddress checks the addresses of the name: hosted clients need a public IPv4 address.
+// checkAddress checks the addresses of the URL's host, because hosted clients need a public IPv4
+// address.
 func (c *checker) checkAddress(ctx context.Context) {
 	const name = "address"
 	if local(c.url) {

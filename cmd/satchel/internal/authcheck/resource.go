@@ -23,8 +23,8 @@ const wellKnownResource = "/.well-known/oauth-protected-resource"
 
 func origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
-// checkResourceMetadata looks for the metadata as clients do: at the URL in the challenge, or else
-// with the path inserted, or else at the root.
+// checkResourceMetadata requests the metadata at all URLs where clients look for it: the URL in
+// the challenge, the well-known URL with the path inserted, and the well-known URL at the root.
 func (c *checker) checkResourceMetadata(ctx context.Context) {
 	const name = "resource metadata"
 	inserted := origin(c.url) + wellKnownResource + strings.TrimSuffix(c.url.EscapedPath(), "/")

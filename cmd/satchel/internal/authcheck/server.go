@@ -25,8 +25,8 @@ type serverMetadata struct {
 	at string // the URL where it was found
 }
 
-// documents reports whether clients may use a metadata document as their id. Claude only does
-// so if the server also requires no secret.
+// documents reports whether clients may use a metadata document as their id. Claude does so only
+// if the server also accepts clients without a secret.
 func (s *serverMetadata) documents() bool {
 	return s.Documents && slices.Contains(s.AuthMethods, "none")
 }
@@ -174,7 +174,7 @@ func (c *checker) checkRegistration(ctx context.Context) {
 	}
 }
 
-// registering returns the clients that must register at this server; nil: all.
+// registering returns the clients that must register at this server. It returns nil for all.
 func (c *checker) registering() []client {
 	if c.server.documents() {
 		return []client{cursor, tools}
@@ -182,7 +182,7 @@ func (c *checker) registering() []client {
 	return nil
 }
 
-// reported returns the code of an OAuth error.
+// reported returns a colon and the code of an OAuth error, or "" if there is no code.
 func reported(a answer) string {
 	if code := a.oauthError(); code != "" {
 		return ": " + short(code)

@@ -35,7 +35,7 @@ that it is for. It expires after 15 minutes, or when another link is made.`}, fu
 	})
 }
 
-// roleFlag adds the flag for the role of a member, and returns its reader.
+// roleFlag adds the flag for the role of a member, and returns a function that reads its value.
 func roleFlag(fs *pflag.FlagSet) func() (space.Role, error) {
 	role := fs.String("role", "editor", "their `ROLE` there: editor or reader")
 	return func() (space.Role, error) {

@@ -135,7 +135,7 @@ with 1 if a COMMAND failed.`}, func(fs *pflag.FlagSet) apiRunner {
 
 type apiRunner func(ctx context.Context, api *apiclient.Client, args []string) error
 
-// overAPI is a command that runs with a client of the REST API.
+// overAPI completes cmd as a command that uses a client of the REST API.
 func (c *call) overAPI(cmd *cobra.Command, setup func(fs *pflag.FlagSet) apiRunner) *cobra.Command {
 	cmd.Long = strings.TrimSuffix(cmd.Long, "\n") + apiHelp
 	return c.command(cmd, func(fs *pflag.FlagSet) runner {
@@ -153,7 +153,8 @@ func (c *call) overAPI(cmd *cobra.Command, setup func(fs *pflag.FlagSet) apiRunn
 	})
 }
 
-// apiError converts an error of the client to a fault. Most of their codes are the same.
+// apiError converts an error of the client to a fault. Most codes of the client are also codes of
+// faults.
 func apiError(err error) error {
 	e, ok := errors.AsType[*apiclient.Error](err)
 	if !ok {
@@ -172,7 +173,7 @@ func apiError(err error) error {
 }
 
 // maxKeyFile limits the size of a key, in bytes. The signed tokens of large organisations can
-// have some thousand bytes.
+// have a few thousand bytes.
 const maxKeyFile = 32 << 10
 
 func (f *apiFlags) client(ctx context.Context, c *call) (*apiclient.Client, error) {
@@ -212,7 +213,7 @@ func (f *apiFlags) client(ctx context.Context, c *call) (*apiclient.Client, erro
 func running(ctx context.Context, cfg *config.Config) string {
 	remote, err := admin.Dial(ctx, server.SocketPath(cfg.DataDir))
 	if err != nil {
-		return server.PagesURL(cfg) // it does not run, or is another user's
+		return server.PagesURL(cfg) // no server runs, or it is another user's
 	}
 	info, err := remote.Info(ctx)
 	if err = errors.Join(err, remote.Close()); err != nil || info.URL == "" {
@@ -282,7 +283,7 @@ func printRan(c *call, r apiclient.ShellResults) {
 	}
 }
 
-// ranError says which command failed.
+// ranError returns an error that names the first command that failed.
 func ranError(r apiclient.ShellResults) error {
 	if r.Error != nil {
 		return errors.New(oneLine(r.Error.Message))

@@ -96,7 +96,7 @@ func isUsage(err error) bool {
 	return errors.As(err, &u) || errors.As(err, &m) && m.OfFlags()
 }
 
-// runner does a command's work. args are the positional ones.
+// runner does a command's work. args are the positional arguments.
 type runner func(ctx context.Context, args []string) error
 
 // call is one command being run.
@@ -131,7 +131,7 @@ func (c *call) answer(v any, plain func()) error {
 	return enc.Encode(v)
 }
 
-// root is the whole command line.
+// root returns the root command, which contains all other commands.
 func (c *call) root() *cobra.Command {
 	cobra.EnableCommandSorting = false // commands stand in the order in which people need them
 	root := group("satchel", "one memory and body of knowledge for all your AI clients",

@@ -62,8 +62,8 @@ func checkDatabase(ctx context.Context, cfg *config.Config) finding {
 	return f
 }
 
-// checkSpaces has the server check the spaces, or checks them itself. If the database
-// cannot be opened, it opens only the spaces.
+// checkSpaces has the server check the spaces, or checks them itself. If database is false,
+// the database cannot be opened, and checkSpaces opens only the spaces.
 func (c *call) checkSpaces(ctx context.Context, cfg *config.Config, database bool, progress func(string)) (checked []service.SpaceCheck, err error) {
 	ctx = service.WithProgress(ctx, progress)
 	err = c.adminIn(ctx, cfg, func(s admin.Service) (err error) {
@@ -75,13 +75,14 @@ func (c *call) checkSpaces(ctx context.Context, cfg *config.Config, database boo
 	}
 	git, oerr := server.OpenSpaces(cfg, slog.New(slog.DiscardHandler))
 	if oerr != nil {
-		return nil, err // a server has the spaces open, and this is its error
+		return nil, err // a server has the spaces open, and err is its error
 	}
 	checked, err = service.New(service.Options{Git: git}).CheckSpaces(ctx, service.Operator(), service.CheckSpacesInput{})
 	return checked, errors.Join(err, git.Close())
 }
 
-// spaces adds a finding for each damaged space, and one for all others.
+// spaces adds a finding for each space that is damaged or could not be checked, and one for
+// all whole spaces.
 func (r *report) spaces(checked []service.SpaceCheck, err error) {
 	if err != nil {
 		r.add(finding{Name: "spaces", Detail: "the spaces could not be checked: " + operatorText(err), Remedy: "Follow the message, and run satchel doctor again."})
@@ -150,7 +151,7 @@ func repairText(s service.SpaceCheck) string {
 	return fmt.Sprintf("The space has no remote. Run satchel space repair %s --from BACKUP, where BACKUP is the directory spaces/%s.git of a backup, or any clone.", s.ID, s.ID)
 }
 
-// index adds a finding for each damaged file of the search index.
+// index adds a finding for each damaged file of the search index, or one if all are whole.
 func (r *report) index(ctx context.Context, cfg *config.Config) {
 	files, err := server.IndexFiles(cfg)
 	if err != nil {

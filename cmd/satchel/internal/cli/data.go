@@ -16,13 +16,13 @@ import (
 )
 
 // startTime is how long a command waits for a process that uses the data directory and does not
-// accept commands. A server accepts none while it migrates its database or shuts down, and
-// other commands are short.
+// accept commands. Such a process is a server that migrates its database or shuts down, or
+// another command, which is short.
 const startTime = 15 * time.Second
 
-// admin does an administrative command's work on the data directory: through
-// the server that works on it, or else directly. A command checks its arguments
-// before it calls admin, because admin may wait.
+// admin runs do, the work of an administrative command, on the data directory. If a server has
+// the directory open, s is that server. A command checks its arguments before it calls admin,
+// because admin may wait.
 func (c *call) admin(ctx context.Context, do func(s admin.Service) error) error {
 	cfg, err := c.existing()
 	if err != nil {
@@ -32,7 +32,7 @@ func (c *call) admin(ctx context.Context, do func(s admin.Service) error) error 
 }
 
 // existing returns the configuration, or an error if its data directory has no
-// Satchel. A command that only reads must not create one because of a mistyped name.
+// Satchel. Without this check, a mistyped name would create a new data directory.
 func (c *call) existing() (*config.Config, error) {
 	cfg, err := c.load()
 	if err != nil {
@@ -45,9 +45,10 @@ func (c *call) existing() (*config.Config, error) {
 	return cfg, nil
 }
 
-// adminIn is admin for a command that may make the data directory.
+// adminIn is like admin, for a command that may create the data directory.
 func (c *call) adminIn(ctx context.Context, cfg *config.Config, do func(s admin.Service) error) error {
-	// The command's answer reports failures elsewhere, such as at a remote.
+	// The log omits warnings, because the command's answer reports failures elsewhere, such as
+	// at a remote.
 	log := commandLog(c.Stderr, slog.LevelError)
 	var remote *admin.Remote
 	core, err := take(ctx, c, cfg, &remote, func() (*server.Core, error) {
@@ -96,7 +97,7 @@ func commandLog(w io.Writer, least slog.Level) *slog.Logger {
 	return slog.New(telemetry.NewHandler(slog.NewTextHandler(w, &slog.HandlerOptions{Level: least})))
 }
 
-// longTask is Do for an operation that takes long, with its progress on a line.
+// longTask calls m like admin.Do, and shows the progress of the operation on one line.
 func longTask[In, Out any](ctx context.Context, c *call, m service.Method[In, Out], in In) (out Out, err error) {
 	line := progressLine{w: c.Stderr, shown: c.Watched}
 	defer line.clear()

@@ -35,7 +35,7 @@ confirm, or pass --yes.`}, func(fs *pflag.FlagSet) runner {
 					if err := c.typed(sp.Name); err != nil {
 						return err
 					}
-					in.Space = service.SpaceRef{ID: sp.ID} // what was shown, even if it was renamed since
+					in.Space = service.SpaceRef{ID: sp.ID} // the shown space, even if renamed since
 				}
 				sp, err := admin.Do(ctx, s, (*service.Service).DeleteSpace, in)
 				if err != nil {

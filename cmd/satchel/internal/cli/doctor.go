@@ -55,7 +55,7 @@ reads.`}, func(fs *pflag.FlagSet) runner {
 
 // report is what `doctor --json` prints.
 type report struct {
-	// OK reports whether everything works that should; Sandbox whether bash does.
+	// OK reports whether everything that Satchel needs works. Sandbox reports whether bash works.
 	OK       bool      `json:"ok"`
 	Sandbox  bool      `json:"sandbox"`
 	Version  Version   `json:"version"`
@@ -65,10 +65,10 @@ type report struct {
 type finding struct {
 	Name     string `json:"name"`
 	OK       bool   `json:"ok"`
-	Optional bool   `json:"optional,omitempty"` // Satchel works without it
+	Optional bool   `json:"optional,omitempty"` // Satchel works even if OK is false
 	Detail   string `json:"detail,omitempty"`
 	Remedy   string `json:"remedy,omitempty"`
-	// Space is a damaged space, and Damaged lists its unreadable objects.
+	// Space is the space with the defect, and Damaged lists its unreadable objects.
 	Space   space.SpaceID      `json:"space,omitempty"`
 	Damaged []gitstore.Damaged `json:"damaged,omitempty"`
 }
@@ -261,8 +261,8 @@ func embeddings(ctx context.Context, cfg *config.Config) (finding, bool) {
 // leastGit is the first version whose merge-tree writes trees.
 const leastGit = "2.38"
 
-// git looks for the git program, with which spaces are imported, packed and
-// merged, and remotes are reached.
+// git looks for the git program and checks its version. Satchel imports, packs and merges
+// spaces with git, and reaches remotes with it.
 func git(ctx context.Context) finding {
 	f := finding{Name: "git", Remedy: "Satchel imports, packs and merges spaces with it: apt-get install git"}
 	path, err := exec.LookPath("git")
@@ -295,7 +295,7 @@ func gitAtLeast(said, least string) bool {
 	return major > wantMajor || major == wantMajor && minor >= wantMinor
 }
 
-// printReport prints the report and returns an error where something needed fails.
+// printReport prints the report. It returns an error if something that Satchel needs fails.
 func (c *call) printReport(r report) error {
 	if err := c.answer(r, func() { r.print(c.Stdout) }); err != nil {
 		return err

@@ -23,8 +23,8 @@ import (
 	"satchel/tools/index/evaluate"
 )
 
-// rankedAtOnce is how many queries a running server is asked in one go: their
-// rankings are one line of its answer.
+// rankedAtOnce is the largest number of queries in one request. A running server sends
+// the rankings of a request in one line, which must not get too long.
 const rankedAtOnce = 25
 
 func (c *call) evalCommand() *cobra.Command {
@@ -98,7 +98,7 @@ func (c *call) evaluateDir(ctx context.Context, file, dir string) (evaluate.Figu
 	return c.measure(ctx, cfg, col)
 }
 
-// measure indexes a collection and asks its queries.
+// measure indexes a collection and searches it with its queries.
 func (c *call) measure(ctx context.Context, cfg *config.Config, col *evaluate.Collection) (_ evaluate.Figures, err error) {
 	c.notes(col.Notes)
 	line := limitedLine{progressLine: progressLine{w: c.Stderr, shown: c.Watched}}
@@ -127,7 +127,7 @@ func (c *call) measure(ctx context.Context, cfg *config.Config, col *evaluate.Co
 	})
 }
 
-// evaluateSpace asks the index of a space.
+// evaluateSpace searches the index of a space with the queries in file.
 func (c *call) evaluateSpace(ctx context.Context, file, user string) (f evaluate.Figures, err error) {
 	col, err := evaluate.ReadPairs(file)
 	if err != nil {
@@ -185,7 +185,7 @@ func (c *call) notes(notes []string) {
 	}
 }
 
-// answered are rankings by the text of their query.
+// answered holds rankings by the text of their query.
 type answered map[string]service.Ranking
 
 // Rank implements evaluate.Ranker.

@@ -64,7 +64,7 @@ func commitOf(c space.Commit) commit {
 	return commit{Commit: c.ID, Author: c.Author.Name, Date: c.Time, Message: c.Message, Tool: c.Tool, Client: c.Client}
 }
 
-// shown is a commit with what it changed, or a file of it.
+// shown is the answer of the show command: a commit with its changes, or with one file's content.
 type shown struct {
 	commit
 	Files   []changedFile `json:"files"`
@@ -89,7 +89,7 @@ func changedFiles(files []space.FileChange) []changedFile {
 // restored is what a restore did.
 type restored struct {
 	Commit  space.CommitID    `json:"commit"`
-	Changed bool              `json:"changed"` // false: it was so already
+	Changed bool              `json:"changed"` // false if the space already had this content
 	Files   []changedFile     `json:"files"`
 	Refused []space.Rejection `json:"refused,omitempty"`
 }
@@ -199,7 +199,7 @@ func (c *call) printRestored(r restored) {
 	}
 }
 
-// argument returns the i-th argument, or nothing.
+// argument returns the i-th argument, or "" if there is none.
 func argument(args []string, i int) string {
 	if i < len(args) {
 		return args[i]

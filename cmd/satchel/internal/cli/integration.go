@@ -83,8 +83,8 @@ func (c *call) listIntegrations() error {
 	})
 }
 
-// writeIntegration writes all files. It writes none if one exists with other content. The
-// root keeps it from following links out of the directory.
+// writeIntegration writes the files of an integration that do not exist yet. It writes none if
+// a file exists with other content. The os.Root prevents writes outside the directory.
 func (c *call) writeIntegration(x integrations.Client, dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

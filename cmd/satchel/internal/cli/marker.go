@@ -53,7 +53,7 @@ func environ(env []string, name string) string {
 func notOfWord(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' }
 
 // matches reports whether a word of a page is a word of the query, or an identifier
-// that contains at least two.
+// with at least two parts that are words of the query.
 func (m marker) matches(word string) bool {
 	if m.matchesPlain(word) {
 		return true
@@ -68,8 +68,8 @@ func (m marker) matches(word string) bool {
 	return found >= 2
 }
 
-// matchesPlain reports whether a word is one of the query's or another form of it. It
-// compares beginnings, since the answer does not have the search's stems.
+// matchesPlain reports whether a word is a word of the query, or another form of one. It
+// compares the beginnings of words, because the search's answer does not include its stems.
 func (m marker) matchesPlain(word string) bool {
 	word = strings.ToLower(word)
 	for _, w := range m.words {
@@ -77,7 +77,7 @@ func (m marker) matchesPlain(word string) bool {
 		case word == w:
 			return true
 		case len(w) >= 3 && w[0] >= utf8.RuneSelf && strings.Contains(word, w):
-			return true // scripts without spaces
+			return true // some scripts have no spaces between words
 		case min(len(w), len(word)) < 4:
 			continue
 		}
@@ -137,7 +137,7 @@ type shownLine struct {
 }
 
 // excerpt returns the few lines of a snippet, which may be a whole page, that
-// have most of the query's words. first is the number of its first line.
+// have most of the query's words. first is the number of the snippet's first line.
 func (m marker) excerpt(snippet string, first int) []shownLine {
 	var lines []shownLine
 	var has []map[string]bool

@@ -11,8 +11,9 @@ import (
 	"satchel/internal/editdistance"
 )
 
-// meant suggests the command of the group with the nearest name, or the commands with exactly
-// that name in at most two other groups.
+// meant suggests commands for an unknown word. If one or two of the group's subcommands have a
+// command with exactly this name, meant suggests these. Otherwise it suggests the command of
+// the group with the nearest name.
 func meant(group *cobra.Command, word string) string {
 	var names, elsewhere []string
 	for _, c := range group.Commands() {

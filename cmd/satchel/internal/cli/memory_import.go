@@ -116,7 +116,7 @@ func exported(arg string, links *linksLeftOut) (name string, stream io.ReadClose
 	return name, f, nil
 }
 
-// linksLeftOut holds the symbolic links in a directory, which an import does not follow.
+// linksLeftOut counts the symbolic links in a directory, which an import does not follow.
 type linksLeftOut struct {
 	first []string // three at most
 	all   int
@@ -139,8 +139,8 @@ func (l *linksLeftOut) notes() (out []service.ImportNote) {
 	return out
 }
 
-// zipOf writes a zip archive of the regular files in a directory. Files that no format reads are
-// empty in it, so that the server can list them as skipped.
+// zipOf writes a zip archive of the regular files in a directory, without .git and node_modules.
+// Files that no format reads are empty in it, so that the server can list them as skipped.
 func zipOf(dir string, w io.Writer, links *linksLeftOut) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -232,7 +232,7 @@ func orDash(s string) string {
 	return s
 }
 
-// until formats an expiry time. It includes the zone, because the reader may be in another one.
+// until formats an expiry time. It includes the zone, because the reader may be in another zone.
 func until(t time.Time) string { return t.Local().Format("2006-01-02 15:04 MST") }
 
 func day(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
@@ -246,7 +246,7 @@ func table[T any](w io.Writer, head string, rows []T, row func(T) string) {
 	tw.Flush()
 }
 
-// orEmpty makes an empty list [] in JSON, not null.
+// orEmpty replaces a nil list by an empty one, which is [] in JSON and not null.
 func orEmpty[T any](s []T) []T {
 	if s == nil {
 		return []T{}

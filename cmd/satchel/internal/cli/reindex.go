@@ -16,7 +16,7 @@ import (
 )
 
 // maxChanged limits a list of paths, in bytes. The list must fit into a request to
-// a running server, which can have 1 MiB of JSON.
+// a running server, whose JSON is limited to 1 MiB.
 const maxChanged = 512 << 10
 
 func (c *call) reindexCommand() *cobra.Command {
@@ -74,8 +74,8 @@ func (c *call) reindexed(done []service.Reindexed) {
 	}
 }
 
-// changedPaths reads a list of paths and checks them, so that a bad one changes
-// nothing. The list is never nil.
+// changedPaths reads a list of paths. It checks all of them, so that nothing is
+// indexed if one is bad. A list without paths is empty, but not nil.
 func changedPaths(file string, stdin io.Reader) ([]string, error) {
 	name := file
 	if file == "-" {

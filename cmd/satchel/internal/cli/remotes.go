@@ -134,7 +134,8 @@ func (c *call) token(name string) (string, error) {
 	return string(b), nil
 }
 
-// synced performs an operation that ends with a sync, and fails if the sync did.
+// synced performs an operation that ends with a sync. It returns an error if the sync failed or
+// the operation found secrets.
 func synced[In any](ctx context.Context, c *call, m service.Method[In, service.SpaceStatus], in In) error {
 	st, err := longTask(ctx, c, m, in)
 	if err != nil {
@@ -247,7 +248,7 @@ func stateText(st service.SpaceStatus) string {
 	return string(st.State)
 }
 
-// clock is a time for people, with its zone.
+// clock formats a time for people, with its zone.
 func clock(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") }
 
 func commits(n int) string {

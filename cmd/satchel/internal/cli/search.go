@@ -51,10 +51,10 @@ docs/search.md also describes what --json prints.`}, func(fs *pflag.FlagSet) run
 	})
 }
 
-// headingAt returns the heading of line at of the snippet, counted from 0.
-// r.Heading is that of the best lines according to the index, but an excerpt of a
-// longer text may begin elsewhere. first is the line number of the snippet's first
-// line in its file.
+// headingAt returns the heading above a line of the snippet. at is the index of the
+// line, and first is the number of the snippet's first line in its file. r.Heading
+// is the heading of the lines that the index ranks best, but an excerpt of a longer
+// text may begin elsewhere.
 func headingAt(r service.SearchResult, at, first int) string {
 	if ext := path.Ext(r.Path); ext == ".srt" || ext == ".vtt" { // their headings are the times of cues
 		for _, l := range slices.Backward(strings.Split(r.Snippet, "\n")[:at+1]) {
@@ -66,7 +66,7 @@ func headingAt(r service.SearchResult, at, first int) string {
 	}
 	text := r.Snippet
 	if first > 1 {
-		text, at = "\n"+text, at+1 // a rule at the top does not start front matter
+		text, at = "\n"+text, at+1 // a rule (---) in the first line is not front matter
 	}
 	inside := false
 	under := ""
@@ -91,15 +91,15 @@ func printFound(w io.Writer, a service.SearchResults, m marker) {
 	}
 	for _, r := range a.Results {
 		from, to, _ := strings.Cut(r.Lines, "-")
-		first, _ := strconv.Atoi(from) // none: 0
+		first, _ := strconv.Atoi(from) // 0 if there are no line numbers
 		last, _ := strconv.Atoi(to)
 		lines := m.excerpt(r.Snippet, first)
 		heading := r.Heading
 		if len(lines) > 0 {
 			heading = headingAt(r, lines[0].number-first, first)
 		}
-		// A snippet that omits or rewrites lines cannot be located more precisely than by
-		// the answer.
+		// If the snippet omits or rewrites lines, the line number of an excerpt is unknown,
+		// and the place stays that of the whole snippet.
 		if n := strings.Count(strings.TrimSuffix(r.Snippet, "\n"), "\n"); first > 0 && last == first+n && len(lines) > 0 {
 			first, last = lines[0].number, lines[len(lines)-1].number
 		}
@@ -144,8 +144,8 @@ func printFound(w io.Writer, a service.SearchResults, m marker) {
 	fmt.Fprintf(w, "%s in %s.\n", what, oneLine(a.Scope))
 }
 
-// printReasons shows how a result came to its score: the score after each step, and
-// below the first the part of each term of the query.
+// printReasons shows how a result came to its score. It prints the score after each step,
+// and below the first step what each term of the query adds.
 func printReasons(w io.Writer, e *rank.Explanation) {
 	for i, s := range e.Steps {
 		fmt.Fprintf(w, "    %8.3f  %s\n", s.Score, s.What)

@@ -79,7 +79,7 @@ func (c *call) serve(ctx context.Context, verbose bool) error {
 	if err != nil {
 		return errors.Join(err, s.Close(ctx))
 	}
-	if !c.Terminal { // the end of a terminal ends the server
+	if !c.Terminal { // in a terminal, SIGHUP still ends the server
 		defer reloadOnHangup(s)()
 	}
 	return s.Serve(ctx, func() {
@@ -106,12 +106,14 @@ func reloadOnHangup(s *server.Server) (stop func()) {
 	}
 }
 
-// returnMemory returns memory whenever this process becomes idle, until ctx ends.
+// returnMemory gives memory back to the system whenever this process becomes idle, until ctx
+// ends.
 func returnMemory(ctx context.Context) {
 	// Health checks and reads of the metrics do not count as work. Some seconds pass between
-	// the calls of one client, which would have to load the program's pages again each time.
+	// the calls of one client. If the process became idle between them, each call would have
+	// to load the program's memory pages again.
 	const idleBytes, checks = 1 << 20, 30
-	// Without it, only the heap is returned.
+	// Without a reclaimer, only the heap is given back.
 	reclaimer, _ := procmem.NewReclaimer()
 	reclaimer.Watch(ctx, procmem.Idle{Bytes: idleBytes, Start: 1, Checks: checks})
 }
@@ -130,12 +132,12 @@ func inUse(ctx context.Context, cfg *config.Config, other *admin.Remote) error {
 
 // access is how the first admin gets in.
 type access struct {
-	file string // contains their API key; empty if there is none
-	link string // signs them in, once; empty if no terminal shows it
+	file string // the file with their API key; empty if there is none
+	link string // a link that signs them in once; empty if no terminal shows it
 }
 
-// firstAccess makes the first admin if there was never a user. It returns a link that signs them
-// in if a terminal can show it. Otherwise it writes an API key to a file that only the server's
+// firstAccess makes the first admin if there was never a user. If a terminal can show a sign-in
+// link, firstAccess returns one. Otherwise it writes an API key to a file that only the server's
 // owner can read.
 func firstAccess(ctx context.Context, c *call, s *server.Server) (access, error) {
 	path := filepath.Join(s.Config.DataDir, keyFile)
@@ -144,7 +146,7 @@ func firstAccess(ctx context.Context, c *call, s *server.Server) (access, error)
 		return access{}, err
 	}
 	if !made {
-		// The file may be gone, and its key too.
+		// Somebody may have removed the file or revoked its key.
 		secret, err := os.ReadFile(path)
 		if err == nil {
 			_, err = s.Accounts.CheckKey(ctx, strings.TrimSpace(string(secret)))

@@ -111,7 +111,7 @@ func (s source) open(ctx context.Context) (kind string, stream io.ReadCloser, er
 			stream, err := s.bundle(ctx, s.arg, func() {})
 			return service.ImportBundle, stream, err
 		}
-		// Nothing was committed yet: its files are all there is.
+		// Nothing was committed yet, so only the files can be imported.
 		if _, err := os.Stat(filepath.Join(s.arg, ".git")); err != nil {
 			return "", nil, fault.New(fault.Invalid, "The repository %q has no commit yet.", s.arg)
 		}
@@ -142,8 +142,8 @@ func (s source) clone(ctx context.Context) (io.ReadCloser, error) {
 // git to another repository.
 var notOfCaller = []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE"}
 
-// git is a git command with the caller's own configuration. It fetches nothing
-// that a repository lacks (see offline).
+// git returns a git command with the caller's own configuration. The command does not
+// fetch objects that a repository lacks (see offline).
 func (s source) git(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Env = slices.DeleteFunc(slices.Clone(s.environ), func(kv string) bool {
@@ -174,7 +174,7 @@ func gitFault(ctx context.Context, err error, otherwise string) error {
 	return fault.Wrap(err, fault.Unavailable, "%s", otherwise)
 }
 
-// hasCommit reports whether a repository has anything to import.
+// hasCommit reports whether a repository has a commit to import.
 func (s source) hasCommit(ctx context.Context) (bool, error) {
 	cmd := s.offline(s.git(ctx, "-C", s.arg, "rev-parse", "--verify", "--quiet", "HEAD"))
 	var diag bytes.Buffer
@@ -201,7 +201,7 @@ func (s source) bundle(ctx context.Context, dir string, cleanup func()) (io.Read
 	ctx, cancel := context.WithCancel(ctx)
 	p := &processStream{cmd: s.offline(s.git(ctx, "-C", dir, "bundle", "create", "--quiet", "-", "HEAD")), cancel: cancel, cleanup: cleanup}
 	p.cmd.Stderr = &p.diag
-	// A pipe of our own: that of StdoutPipe may not be read while Wait runs.
+	// The pipe of StdoutPipe may not be read while Wait runs.
 	r, w, err := os.Pipe()
 	if err == nil {
 		p.out, p.cmd.Stdout = r, w
@@ -252,7 +252,7 @@ func (p *processStream) Read(b []byte) (int, error) {
 
 func (p *processStream) Close() error {
 	p.cancel()
-	_ = p.wait() // killed by cancel: its failure says nothing
+	_ = p.wait() // cancel kills the program, so its failure says nothing
 	err := p.out.Close()
 	p.cleanup()
 	if errors.Is(err, os.ErrClosed) {

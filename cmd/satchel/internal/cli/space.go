@@ -128,8 +128,8 @@ func printable(s string) string {
 	return s
 }
 
-// progressLine is one line of a terminal that each message replaces. Nothing is
-// shown if nobody watches.
+// progressLine shows messages on one line of a terminal. Each message replaces the last
+// one. Nothing is shown if nobody watches.
 type progressLine struct {
 	w     io.Writer
 	shown bool

@@ -65,19 +65,19 @@ type home struct {
 	c     *call
 	cfg   *config.Config
 	log   *slog.Logger
-	token string // the caller's; empty: this run makes its own
-	user  string // the owner of that key
+	token string // the caller's key; if empty, this run makes its own
+	user  string // the owner of the key that this run makes
 
 	service admin.Service
 	info    admin.Info
 	close   func(context.Context) error // ends what attach began
 
-	key service.NewKey // the one that this run made
+	key service.NewKey // the last one that this run made
 }
 
 func (h *home) run(ctx context.Context) (err error) {
 	defer func() {
-		// The client has gone, and perhaps ctx with it; the key must go as well.
+		// The client has gone, and ctx may have ended. The key must still be revoked.
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		err = errors.Join(err, h.revoke(end), h.detach(end))
@@ -92,9 +92,9 @@ func (h *home) run(ctx context.Context) (err error) {
 	return stdio.Run(ctx, h.c.carries(to, h.again))
 }
 
-// again returns the target to continue with. For a server that `satchel serve`
-// started, it only waits. If this process opened the data directory, that server
-// could not start again.
+// again returns the target to continue with. If `satchel serve` started the server,
+// again returns an error until that server runs again. If this process opened the
+// data directory instead, that server could not start.
 func (h *home) again(ctx context.Context, _ stdio.Target, keyRefused bool) (stdio.Target, error) {
 	if !keyRefused {
 		remote, err := admin.Dial(ctx, server.SocketPath(h.cfg.DataDir))
@@ -135,7 +135,7 @@ func (h *home) target(ctx context.Context, newKey bool) (stdio.Target, error) {
 
 // attach finds the server, or becomes it.
 func (h *home) attach(ctx context.Context) error {
-	// The server listens on a free port, which only the admin socket reports.
+	// A server in this process listens on a free port, which only the admin socket reports.
 	cfg := *h.cfg
 	cfg.Server.Listen, cfg.Server.Metrics, cfg.Server.PublicURL = "127.0.0.1:0", "", ""
 	var remote *admin.Remote
@@ -153,8 +153,8 @@ func (h *home) attach(ctx context.Context) error {
 	return h.serve(ctx, s)
 }
 
-// serve serves until close is called, even if ctx ends before, so that the
-// client's requests can finish.
+// serve starts s and waits until it is ready. s then serves until close is called,
+// even if ctx ends before, so that the client's requests can finish.
 func (h *home) serve(ctx context.Context, s *server.Server) error {
 	s.Admin.Running.Passing = true
 	if _, _, err := s.Service.FirstUser(ctx, firstUser); err != nil {
@@ -186,7 +186,7 @@ func (h *home) detach(ctx context.Context) error {
 	return end(ctx)
 }
 
-// revoke ends the key that this run made.
+// revoke ends the last key that this run made.
 func (h *home) revoke(ctx context.Context) error {
 	if h.key.ID == "" {
 		return nil

@@ -36,7 +36,7 @@ func addSettingFlags(fs *pflag.FlagSet) settingFlags {
 	}
 }
 
-// setting returns the setting with an address.
+// setting returns the upstream that the flags and an address describe.
 func (f settingFlags) setting(url string) (syncs.Setting, error) {
 	s := syncs.Setting{Kind: *f.kind, URL: url}
 	settings := map[string]any{}

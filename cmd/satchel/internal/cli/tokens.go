@@ -29,8 +29,8 @@ type tokenReport struct {
 	// of the pages.
 	Search   int `json:"search"`
 	Searches int `json:"searches"`
-	// Read is the median cost of a page that was read, and ReadOverhead the median share of
-	// the answer beyond the page's numbered lines.
+	// Read is the median cost of a page that was read. ReadOverhead is the median cost of the
+	// rest of the answer, relative to the page's numbered lines.
 	Read         int     `json:"read"`
 	ReadOverhead float64 `json:"read_overhead"`
 	Pages        int     `json:"pages"`
@@ -43,7 +43,7 @@ const (
 	measuredHeadings = 2
 )
 
-// tokens measures what the clients of a person pay, as a client sees it.
+// tokens measures what the clients of a person pay. It connects to the server as they do.
 func (c *call) tokens(ctx context.Context, user string) (err error) {
 	cfg, err := c.existing()
 	if err != nil {
@@ -168,7 +168,7 @@ type mcpClient struct {
 	out   *json.Decoder
 	ended chan error
 	id    int
-	// prefix is that of the tools' names (tools.prefix).
+	// prefix is the beginning of all tools' names (the setting tools.prefix).
 	prefix string
 }
 

@@ -63,7 +63,6 @@ With --remove, each FILE is the name of a file in the source, and the command re
 	})
 }
 
-// upload sends a file.
 func upload(ctx context.Context, s admin.Service, id, name, under string, create *service.SyncedSourceInput) (service.UploadedToSource, error) {
 	f, err := os.Open(name)
 	if errors.Is(err, os.ErrNotExist) {

@@ -62,7 +62,8 @@ func (p *proxy) target() Target {
 	return p.at
 }
 
-// reconnect reports whether there is now another target than the failed one.
+// reconnect looks for the server again. It reports whether the target now differs from the
+// failed one.
 func (p *proxy) reconnect(ctx context.Context, failed Target, keyRefused bool) bool {
 	if p.Reconnect == nil {
 		return false
@@ -144,7 +145,7 @@ func (p *proxy) copyAnswers(m message, res *http.Response) (why string) {
 	return why
 }
 
-// readAll reads at most most bytes. If there are more, the error is errTooLong.
+// readAll reads all of r. If r has more than most bytes, the error is errTooLong.
 func readAll(r io.Reader, most int) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
 	if err == nil && len(body) > most {
@@ -153,7 +154,7 @@ func readAll(r io.Reader, most int) ([]byte, error) {
 	return body, err
 }
 
-// explainError returns, for the client, why the server could not be reached.
+// explainError returns, for the client, why err left its request without an answer.
 func (p *proxy) explainError(err error) string {
 	switch {
 	case errors.Is(err, errTooLong):

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// lineReader reads lines of any length and keeps those of at most most bytes.
+// lineReader reads lines of any length. It drops the bytes of a line that has more than most.
 type lineReader struct {
 	r    *bufio.Reader
 	most int
@@ -22,7 +22,7 @@ func (l lineReader) next() ([]byte, error) {
 		long := false
 		for {
 			part, err := l.r.ReadSlice('\n')
-			if long = long || len(data)+len(part) > l.most+1; long { // plus the line's end
+			if long = long || len(data)+len(part) > l.most+1; long { // 1 for the line's end
 				data = nil
 			} else {
 				data = append(data, part...)
@@ -42,7 +42,7 @@ func (l lineReader) next() ([]byte, error) {
 }
 
 // readEvents calls emit with the data of every server-sent event (HTML Standard, section 9.2)
-// that carries a JSON-RPC message. An event may have at most most bytes.
+// that carries a JSON-RPC message. If an event has more than most bytes, the error is errTooLong.
 func readEvents(r io.Reader, most int, emit func([]byte)) error {
 	s := bufio.NewScanner(r)
 	s.Buffer(nil, most+len("data: \r\n"))

@@ -61,8 +61,8 @@ func (m message) isResponse() bool {
 }
 
 // wantsAnswer reports whether the client gets the server's answer to m. In JSON-RPC,
-// notifications and responses have no answer. Everything else has one, even if it makes no
-// sense.
+// notifications and responses have no answer. Every other message has one, even if it is
+// invalid.
 func (m message) wantsAnswer() bool {
 	if m.batch != nil {
 		for _, part := range m.batch {
@@ -75,8 +75,8 @@ func (m message) wantsAnswer() bool {
 	return !m.isNotification() && !m.isResponse()
 }
 
-// version returns the protocol version that a 2026-07-28 message names. It is empty for older
-// versions, which only name it in initialize.
+// version returns the protocol version that a 2026-07-28 message names. It returns "" for a
+// message of an older protocol, in which only initialize names the version.
 func (m message) version() string {
 	var v string
 	_ = json.Unmarshal(m.Params.Meta[metaVersion], &v)

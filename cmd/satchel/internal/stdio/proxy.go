@@ -104,7 +104,7 @@ func Run(ctx context.Context, o Options) error {
 type proxy struct {
 	Options
 	fail context.CancelCauseFunc // ends Run with an error
-	wg   sync.WaitGroup          // every goroutine
+	wg   sync.WaitGroup          // every goroutine except the one that reads In
 	busy sync.WaitGroup          // requests that have no answer yet
 
 	out        sync.Mutex // serialises lines of Out
@@ -115,7 +115,7 @@ type proxy struct {
 	at         Target
 	session    string
 	version    string // agreed by initialize
-	initialize []byte // the client's own message, to begin another session
+	initialize []byte // the client's initialize message, which can begin another session
 	listening  bool
 	inflight   map[string]*exchange // by request id
 }
@@ -130,7 +130,7 @@ type exchange struct {
 
 func (e *exchange) wasSent() { e.sentOnce.Do(func() { close(e.sent) }) }
 
-// reason returns the error of Run: nil if it was asked to end.
+// reason returns the error of Run. It is nil if Run was asked to end.
 func (p *proxy) reason(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) {
 		return err
@@ -255,8 +255,8 @@ func (p *proxy) cancelRequest(ctx context.Context, m message) {
 	}
 }
 
-// request posts one message and writes every message that answers it. If there is none, it
-// writes an error. e is nil if m cannot be cancelled.
+// request posts one message and writes every message that answers it. If no answer comes and the
+// client still wants one, it writes an error. e is nil if m cannot be cancelled.
 func (p *proxy) request(ctx context.Context, m message, e *exchange) {
 	res, err := p.post(ctx, m)
 	if err == nil && res.StatusCode == http.StatusNotFound && m.Method != "initialize" && p.renew(ctx, res) {
@@ -278,7 +278,7 @@ func (p *proxy) request(ctx context.Context, m message, e *exchange) {
 	}
 }
 
-// write writes one message on a line of Out. If the client is gone, this ends Run.
+// write writes one message on a line of Out. If the write fails, Run ends.
 func (p *proxy) write(data []byte) {
 	p.out.Lock()
 	defer p.out.Unlock()

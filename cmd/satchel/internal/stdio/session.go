@@ -20,9 +20,9 @@ func agreedVersion(a message) string {
 	return r.ProtocolVersion
 }
 
-// renew begins a new session with the client's own initialize if the server no longer knows the
-// old one, for example after a restart. It reports whether there is a session now, and then
-// closes the body of res.
+// renew begins a new session with the client's own initialize message if the server no longer
+// knows the old one, for example after a restart. It reports whether there is a session now. If
+// so, it closes the body of res.
 func (p *proxy) renew(ctx context.Context, res *http.Response) bool {
 	p.renewing.Lock()
 	defer p.renewing.Unlock()
@@ -40,7 +40,7 @@ func (p *proxy) renew(ctx context.Context, res *http.Response) bool {
 	return true
 }
 
-// begins requests a session and reports whether the server created one.
+// begins sends initialize and reports whether the server created a session.
 func (p *proxy) begins(ctx context.Context, initialize []byte) bool {
 	res, err := p.post(ctx, parse(initialize))
 	if err != nil {

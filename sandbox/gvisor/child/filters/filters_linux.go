@@ -19,7 +19,7 @@ var (
 
 // Use gives the compiled filters to gVisor in this process.
 func Use() {
-	// The first use of each map creates it.
+	// These calls create the maps.
 	sentry.ListPrecompiled()
 	gofer.ListPrecompiled()
 	for _, p := range compiledSentry {

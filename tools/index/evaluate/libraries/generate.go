@@ -52,7 +52,7 @@ type Question struct {
 type Answer struct {
 	Library string
 	Page    string // its path as hits show it
-	Lines   [2]int // of the section, without the sections below it
+	Lines   [2]int // of the section without the sections below it, or of the message
 }
 
 // Collection holds the libraries, without the sentences that became questions, and the
@@ -228,7 +228,7 @@ func topical(text string) int {
 	return len(seen)
 }
 
-// choose returns the questions of each kind. Their order does not depend on that of the pages.
+// choose returns the questions of each kind. Their order does not depend on the order of the pages.
 func choose(all []candidate) (chosen []candidate) {
 	slices.SortFunc(all, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(hash(a.text), hash(b.text)), cmp.Compare(a.text, b.text), cmp.Compare(a.kind, b.kind))

@@ -10,8 +10,8 @@ import (
 	"satchel/tools/index/present"
 )
 
-// Figures are means over questions. The first right page counts, because the other right
-// pages are its variants.
+// Figures are means over questions. Only the first right page counts, because the other right pages
+// are its variants.
 type Figures struct {
 	Questions int
 	NDCG      float64  // of the first ten results

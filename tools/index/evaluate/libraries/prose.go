@@ -17,7 +17,7 @@ type sentence struct {
 	section    parse.Section
 }
 
-// The expressions of a page's markup.
+// Expressions for a page's markup and for the ends of its sentences.
 var (
 	roles     = regexp.MustCompile(":[a-z:+-]+:`~?([^`<]*?)(?:\\s*<[^`>]*>)?`")
 	targets   = regexp.MustCompile("`([^`<]+?)\\s*<[^`>]*>`_{0,2}")

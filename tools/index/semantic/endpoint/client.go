@@ -29,8 +29,8 @@ type Options struct {
 	Timeout time.Duration
 	// Tries is how often a request is sent if it fails temporarily. Default 6.
 	Tries int
-	// Backoff is the wait before the second try. The longest wait doubles with each further
-	// try. A wait is never shorter than the endpoint asks for. Default 500 ms.
+	// Backoff is the longest wait before the second try. It doubles with each further try. A
+	// wait is longer if the endpoint asks for a longer one. Default 500 ms.
 	Backoff time.Duration
 	// MaxWait limits every wait between tries, even if the endpoint asks for more. Default 2
 	// min.

@@ -51,8 +51,8 @@ type embeddingAnswer struct {
 	} `json:"data"`
 }
 
-// maxVector is how many bytes of JSON a vector takes, with one or two spaces between the
-// numbers.
+// maxVector limits the JSON of one vector, in bytes. It leaves room for one or two spaces
+// between the numbers.
 const maxVector = 32 * semantic.MaxDimensions
 
 // Embed implements semantic.Embedder.

@@ -38,8 +38,8 @@ type rerankAnswer struct {
 	} `json:"results"`
 }
 
-// The size of a score in an answer, in bytes, without its passage, and the size of an escaped
-// byte of the passage.
+// The sizes of an answer's parts, in bytes: maxJudgment is for one score without its passage,
+// and maxEscaped is for each byte of a passage, which may be escaped.
 const (
 	maxJudgment = 256
 	maxEscaped  = 6
