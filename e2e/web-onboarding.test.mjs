@@ -131,7 +131,7 @@ for (const javaScriptEnabled of [true, false]) {
       await page.getByLabel('How should answers be written?').fill('Short: in British English, with "sources".');
       await press(page, 'Remember this');
       await at(page, '/');
-      await page.getByText('Kept.', { exact: true }).waitFor();
+      await page.getByText('Saved.', { exact: true }).waitFor();
       await look(page, 'brought');
       await pushed('ada/brain', 'memory/person/name.md', /Ada, not Miss Lovelace/);
 
