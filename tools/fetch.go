@@ -89,6 +89,11 @@ func (v view) fetchOne(ctx context.Context, id string) (fetched, error) {
 		ID: id, Title: parse.Title(string(e.Path), b), URL: pageURL(v.origin, v.id, r.String()),
 		Metadata: map[string]string{"path": r.String(), "etag": string(e.Blob), "commit": string(v.at)},
 	}
+	// The page of a source has its own address on the web. An AI that cites a page of this server
+	// would send people there who cannot sign in.
+	if fm, _ := parse.CutFrontMatter(b); r.library && fm.URL != "" {
+		f.URL = fm.URL
+	}
 	if isBinary(b) {
 		f.Text = fmt.Sprintf("A binary file (%s, %s).", http.DetectContentType(b), bytesText(int64(len(b))))
 		return f, nil

@@ -11,7 +11,7 @@ import (
 )
 
 // foundText returns the text of an answer of search: first the notes, then a line for each
-// result with its text below.
+// result with its text below. Of weak results it lists only the paths.
 func foundText(r service.SearchResults) string {
 	var b strings.Builder
 	notes := strings.Join(r.Notes, " ")
@@ -76,8 +76,9 @@ func resultsText(b *strings.Builder, results []service.SearchResult) {
 	b.WriteString("\n" + list.String())
 }
 
-// placeText names the place of a result: its path and lines, its title and heading, when the
-// user's own page last changed, and pages that belong to it.
+// placeText names the place of a result: its path and lines, its title and heading, the date of the
+// last change of a page of the space, the pages with the same content, the related pages, and, if
+// a source took the page from the web, the page's address there.
 func placeText(x service.SearchResult) string {
 	s := x.Path
 	if x.Lines != "" {
@@ -103,6 +104,9 @@ func placeText(x service.SearchResult) string {
 	}
 	if len(x.Related) > 0 {
 		s += "; related: " + strings.Join(x.Related, ", ")
+	}
+	if x.URL != "" {
+		s += "; from " + x.URL
 	}
 	return s
 }

@@ -48,7 +48,7 @@ func TestOwnPagesComeFirst(t *testing.T) {
 	// Ids decide nothing: several tries would show it.
 	for user, files := range map[space.UserID]map[string]string{
 		"u_ann": {"knowledge/zeppelin.md": "# Zeppelins\n\nHow a zeppelin is moored to its mast, by whom, at which height above the ground, and what to do in a storm.\n", "knowledge/kite.md": "# Kites\n\nAnn, who is always early, never late and seldom in a hurry, flies a kite at noon.\n"},
-		"u_bob": {"knowledge/zeppelin.md": "# Zeppelins\n\nHow a zeppelin is moored to its mast, by whom, at which height above the ground, and what to do in a storm.\n", "knowledge/kite.md": "# Kites\n\nBob and his many cousins from three distant villages, when winds allow it, fly a kite at noon.\n", "private.md": "# Zeppelin of Bob\n\nNobody else may see it.\n"},
+		"u_bob": {"knowledge/zeppelin.md": "# Zeppelins\n\nHow a zeppelin is moored to its mast, by whom, at which height above the ground, and what to do in a storm.\n", "knowledge/web.md": "---\nurl: https://balloons.example/guide\n---\n# Balloons\n", "knowledge/kite.md": "# Kites\n\nBob and his many cousins from three distant villages, when winds allow it, fly a kite at noon.\n", "private.md": "# Zeppelin of Bob\n\nNobody else may see it.\n"},
 	} {
 		id := space.NewSpaceID()
 		var cs space.ChangeSet
@@ -96,6 +96,26 @@ func TestOwnPagesComeFirst(t *testing.T) {
 			if strings.Join(got, " ") != c.want {
 				t.Errorf("found %v, want %s: %s", got, c.want, textOf(r))
 			}
+		})
+	}
+	// A page that a source has from the web is cited by its address there, which everybody can
+	// open. A person's own page is not: the front matter may only say what the page is about.
+	for _, c := range []struct {
+		name, user string
+		chat       bool
+		want       []string
+	}{
+		{"a page of a source", "u_ann", false, []string{"/library/docs/bobs/web.md", "; from https://balloons.example/guide"}},
+		{"a page of a source, for ChatGPT", "u_ann", true, []string{`"url":"https://balloons.example/guide"`}},
+		{"a page of the space", "u_bob", false, []string{"knowledge/web.md", "!; from"}},
+		{"a page of the space, for ChatGPT", "u_bob", true, []string{`"url":"https://satchel.example/spaces/`}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			who := editor(func(p *auth.Principal) { p.User, p.Space = space.UserID(c.user), ids[space.UserID(c.user)] })
+			who.ChatGPT = c.chat
+			r, err := set.Call(t.Context(), who, "search", json.RawMessage(`{"query":"balloons"}`), nil)
+			must(err)
+			check(t, r, false, c.want...)
 		})
 	}
 }

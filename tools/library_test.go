@@ -42,7 +42,7 @@ func newShelves(t *testing.T) (*bench, *shelves) {
 		"u_ann": {
 			l.publish(t, space.Source{ID: "team", SourceText: space.SourceText{Title: "Team <b>", Description: "How\nwe work"}, Owner: "bob"}, map[string]string{"how.md": "how\n"}),
 			l.publish(t, space.Source{ID: "nuxt", SourceText: space.SourceText{Title: "Nuxt"}}, map[string]string{
-				"guide/start.md": "# Start\n\nInstall it.\n", "guide/deep/x.md": "deep\n", "link.md": "-> guide/start.md", "out.md": "-> outside", "a:1-2": "odd\n",
+				"guide/start.md": "# Start\n\nInstall it.\n", "web.md": "---\nurl: https://nuxt.example/docs/web\n---\n# Web\n", "guide/deep/x.md": "deep\n", "link.md": "-> guide/start.md", "out.md": "-> outside", "a:1-2": "odd\n",
 			}),
 			{ID: "later", SourceText: space.SourceText{Title: "Not yet"}, Collection: space.NewSpaceID()},
 		},
@@ -65,7 +65,7 @@ func TestReadTheLibrary(t *testing.T) {
 		{"a name with a colon", `["/library/docs/nuxt/a:1-2"]`, false, []string{"1\todd"}},
 		{"the library", `["/library/"]`, false, []string{"== /library/ (directory: 1 directory, 0 files)\ndocs/"}},
 		{"its sources", `["/library/docs"]`, false, []string{"== /library/docs/ (directory: 3 directories, 0 files)", "nuxt/ (Nuxt)", "team/ (Team <b> — How we work (shared by bob))", "!secret", "!Secret"}},
-		{"a source", `["/library/docs/nuxt"]`, false, []string{"== /library/docs/nuxt/ (directory: 1 directory, 3 files)", "guide/\n"}},
+		{"a source", `["/library/docs/nuxt"]`, false, []string{"== /library/docs/nuxt/ (directory: 1 directory, 4 files)", "guide/\n"}},
 		{"a directory", `["/library/docs/nuxt/guide/"]`, false, []string{"start.md", "deep/"}},
 		{"a glob in a source", `["/library/docs/nuxt/**/*.md"]`, false, []string{"/library/docs/nuxt/guide/start.md\n", "/library/docs/nuxt/guide/deep/x.md", "!how.md"}},
 		{"a glob of all sources", `["/library/docs/*/*.md"]`, false, []string{"/library/docs/team/how.md", "/library/docs/nuxt/link.md", "!start.md", "!plan.md"}},
@@ -102,6 +102,10 @@ func TestFetchAndInstructionsKnowTheLibrary(t *testing.T) {
 	}
 	if strings.Contains(string(r.Structured), "/spaces/") {
 		t.Errorf("a page of the library has an address of a space: %s", r.Structured)
+	}
+	// A page that a source has from the web is cited by its address there.
+	if r := call("fetch", `{"id":"/library/docs/nuxt/web.md"}`); !strings.Contains(string(r.Structured), `"url":"https://nuxt.example/docs/web"`) {
+		t.Errorf("fetch gives another address: %s", r.Structured)
 	}
 	if r := call("fetch", `{"id":"/library/docs/secret/plan.md"}`); !r.IsError {
 		t.Errorf("attack: fetch gives a source of others: %s", r.Structured)

@@ -22,12 +22,12 @@ import (
 
 // SearchLimits limit searches. A zero field means its default.
 type SearchLimits struct {
-	Wait       time.Duration // for an index that is behind; default 2 s, negative: none
-	QueryChars int           // of a query; default 4,000
-	Results    int           // if the search has no limit; default 10
-	MaxResults int           // default 50
-	Tokens     int           // if the search has no budget; default 5,000
-	MaxTokens  int           // default 20,000
+	Wait       time.Duration // the wait for an index that is behind; default 2 s, negative: none
+	QueryChars int           // maximum length of a query; default 4,000
+	Results    int           // number of results if SearchInput.Limit is 0; default 10
+	MaxResults int           // maximum of SearchInput.Limit; default 50
+	Tokens     int           // budget if SearchInput.MaxTokens is 0; default 5,000
+	MaxTokens  int           // maximum of SearchInput.MaxTokens; default 20,000
 	// OutlineResults and OutlineTokens replace Results and Tokens for an outline.
 	OutlineResults int // default 8
 	OutlineTokens  int // default 1,600
@@ -56,10 +56,10 @@ type SearchInput struct {
 	Limit     int      `json:"limit,omitempty"`
 	Source    string   `json:"source,omitempty"`     // the only source to search
 	Since     string   `json:"since,omitempty"`      // a date or time of the query language
-	MaxTokens int      `json:"max_tokens,omitempty"` // budget of the results
-	// Outline prepares the results for Markdown that a model reads: only the first have their
-	// text, and the last only their place. The budget then applies to the Markdown. Otherwise
-	// it applies to the JSON of the results.
+	MaxTokens int      `json:"max_tokens,omitempty"` // maximum size of the results, in tokens
+	// Outline prepares the results for Markdown that a model reads: only the first results have
+	// their text, and the last results have only their place. MaxTokens then limits the Markdown.
+	// Without Outline, MaxTokens limits the JSON of the results.
 	Outline bool `json:"outline,omitempty"`
 	Explain bool `json:"explain,omitempty"` // explains the rank of each result
 	// Library is the part of the library to search; nil means all that the actor may read.
@@ -76,9 +76,10 @@ type SearchResults struct {
 	IndexCommit space.CommitID `json:"index_commit"`
 	IndexAge    float64        `json:"index_age"` // seconds since the index fell behind
 	Suggestions []string       `json:"suggestions,omitempty"`
-	// ScoreNotes are those of Notes that are about scores, for people who ask why.
+	// ScoreNotes are the notes in Notes that are about scores. Only people who ask why a result
+	// has its rank need them.
 	ScoreNotes []string `json:"-"`
-	// Weak reports that no result has much of the query. It is only set for an outline.
+	// Weak reports that no result matches much of the query. It is only set for an outline.
 	Weak bool `json:"weak,omitempty"`
 }
 
@@ -86,8 +87,8 @@ type SearchResults struct {
 type SearchResult struct {
 	ID    string `json:"id"` // the path, with the anchor of the heading
 	Title string `json:"title"`
-	// URL is the upstream page. It is never a page of this server, because an AI that
-	// cites it would send people there who cannot sign in.
+	// URL is the upstream page of a page of a source, from its front matter. It is never a page
+	// of this server, because an AI would cite the page to people who cannot sign in there.
 	URL         string  `json:"url,omitempty"`
 	Path        string  `json:"path"`
 	Lines       string  `json:"lines,omitempty"`
@@ -117,8 +118,8 @@ type Library struct{ sources []space.Source }
 // Sources returns the sources, sorted by ID.
 func (l *Library) Sources() []space.Source { return l.sources }
 
-// OpenLibrary returns the library as the actor may read it now. Several searches can share the
-// result.
+// OpenLibrary returns the part of the library that the actor may read now. Several searches can
+// share the result.
 func (s *Service) OpenLibrary(ctx context.Context, a Actor) (*Library, error) {
 	if err := s.authorize(a, "OpenLibrary"); err != nil {
 		return nil, err
@@ -201,8 +202,8 @@ func (s *Service) search(ctx context.Context, x *index.Index, cols []index.Colle
 	return r.fit(found.Hits, q.MaxTokens)
 }
 
-// collections returns the collections of a search: the space, then the library. No other
-// code decides what an actor may search.
+// collections returns the collections of a search: the space, then the library. Only collections
+// and OpenLibrary decide what an actor may search.
 func (s *Service) collections(ctx context.Context, a Actor, in SearchInput) (cols []index.Collection, reader space.UserID, err error) {
 	if in.Space == (SpaceRef{}) && a.kind != operator {
 		err = s.authorize(a, "Search")
@@ -262,7 +263,7 @@ func (s *Service) query(in SearchInput) (q index.Query, notes []string, err erro
 		q.Text = string([]rune(in.Query)[:l.QueryChars])
 		notes = append(notes, fmt.Sprintf("The query has %d characters; only its beginning was used. Search for the few words that matter.", n))
 	}
-	q.Limit = lower("limit", in.Limit, 0, l.MaxResults) // 0: left to the query's text
+	q.Limit = lower("limit", in.Limit, 0, l.MaxResults) // 0: the query's text can set the limit
 	q.MaxTokens = lower("max_tokens", in.MaxTokens, tokens, l.MaxTokens)
 	switch since := strings.TrimSpace(in.Since); {
 	case since == "":
@@ -279,7 +280,7 @@ func (s *Service) query(in SearchInput) (q index.Query, notes []string, err erro
 	return q, notes, nil
 }
 
-// IsDay reports whether a text looks like a calendar date.
+// IsDay reports whether a text looks like a date or a time that ParseDay reads.
 func IsDay(s string) bool {
 	return strings.Trim(s, "0123456789-:TZ.+") == "" && len(s) >= len("2006")
 }
@@ -318,6 +319,9 @@ func newSearchResult(h present.Hit) SearchResult {
 	if h.Also > len(h.AlsoIn) {
 		s.AlsoTotal = h.Also
 	}
+	if h.Source != SpaceLabel {
+		s.URL = h.URL
+	}
 	if h.Anchor != "" {
 		s.ID += "#" + h.Anchor
 	}
@@ -325,7 +329,7 @@ func newSearchResult(h present.Hit) SearchResult {
 		s.Lines = fmt.Sprintf("%d-%d", h.Lines[0], max(h.Lines[0], h.Lines[1]))
 	}
 	if h.Text != "" {
-		s.Snippet = h.Text // it includes the snippet
+		s.Snippet = h.Text // the text includes the snippet
 	} else {
 		s.Description = h.Description
 	}
@@ -337,7 +341,7 @@ func newSearchResult(h present.Hit) SearchResult {
 
 // fit shortens the results until they fit a budget of tokens. It first replaces texts by
 // snippets, starting with the last result. If that is not enough, it removes the last
-// results and adds a note. One result always stays. Explanations do not count.
+// results and adds a note. One result always stays. Explanations do not count in the budget.
 func (r SearchResults) fit(hits []present.Hit, budget int) (SearchResults, error) {
 	if r.Results == nil {
 		r.Results = []SearchResult{} // [] and not null

@@ -92,10 +92,19 @@ func TestTitlesAndHeadings(t *testing.T) {
 }
 
 func TestFrontMatter(t *testing.T) {
-	fm, body := parse.CutFrontMatter([]byte("---\ntitle: T\ndescription: >\n  two\n  lines\ntags: [a, b]\nrelevant_files:\n  - src/a.go\nlang: EN\nversion: 5.10\ndate: 2026-01-31\nlastmod: 2026-03-01T10:00:00Z\n---\nBody"))
+	fm, body := parse.CutFrontMatter([]byte("---\ntitle: T\ndescription: >\n  two\n  lines\ntags: [a, b]\nrelevant_files:\n  - src/a.go\nurl: https://docs.example.com/t?a=1\nlang: EN\nversion: 5.10\ndate: 2026-01-31\nlastmod: 2026-03-01T10:00:00Z\n---\nBody"))
 	if fm.Title != "T" || fm.Description != "two lines" || !slices.Equal(fm.Tags, []string{"a", "b"}) || !slices.Equal(fm.Files, []string{"src/a.go"}) ||
-		fm.Lang != "en" || fm.Version != "5.10" || fm.Date.Format("2006-01-02") != "2026-03-01" || body == 0 {
+		fm.Lang != "en" || fm.Version != "5.10" || fm.URL != "https://docs.example.com/t?a=1" || fm.Date.Format("2006-01-02") != "2026-03-01" || body == 0 {
 		t.Errorf("%+v, body at %d", fm, body)
+	}
+}
+
+// Only an absolute address of a web page is shown to people as a link.
+func TestURLInFrontMatter(t *testing.T) {
+	for _, u := range []string{"/guide/", "javascript:alert(1)", "ftp://example.com/", "//example.com/", "https://", "https://example.com/" + strings.Repeat("a", 2000), "a title"} {
+		if fm, _ := parse.CutFrontMatter([]byte("---\nurl: \"" + u + "\"\n---\nBody")); fm.URL != "" {
+			t.Errorf("%.60s: %q", u, fm.URL)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package parse
 import (
 	"bytes"
 	"encoding/json"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 type frontMatter struct {
 	Title       string
 	Description string
+	URL         string // the address of the page on the web; "" if there is none
 	Tags        []string
 	Files       []string // relevant_files: the source files that are the page's subject
 	Lang        string
@@ -53,6 +55,7 @@ func CutFrontMatter(text []byte) (fm frontMatter, body int) {
 	}
 	fm.Title = first("title", "name")
 	fm.Description = first("description", "summary")
+	fm.URL = webAddress(first("url"))
 	fm.Files = list("relevant_files")
 	fm.Lang = strings.ToLower(first("lang", "language", "locale"))
 	fm.Version = first("version")
@@ -74,6 +77,16 @@ func CutFrontMatter(text []byte) (fm frontMatter, body int) {
 		}
 	}
 	return fm, body
+}
+
+// webAddress returns s if it is an absolute http or https URL, and "" otherwise.
+func webAddress(s string) string {
+	u, err := url.Parse(s)
+	// A longer address may have been cut.
+	if err != nil || len(s) >= maxFieldBytes || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return ""
+	}
+	return u.String()
 }
 
 // readFrontMatter reads the block at the start of a page, in the formats of static site

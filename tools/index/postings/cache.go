@@ -11,7 +11,7 @@ import (
 
 // Cache keeps the rows of segments, entries of dictionaries and headers of documents that
 // were read last, up to a limit in bytes. None of these changes, and no row or document
-// number is used twice.
+// number is used twice, so nothing in the cache becomes stale.
 type Cache struct {
 	mu    sync.Mutex
 	limit int

@@ -34,13 +34,13 @@ func (f fields) texts(list ...string) fields {
 	return f
 }
 
-// sum returns the checksum (CRC-32C) of the fields and of a last field.
+// sum returns the checksum (CRC-32C) of the fields, followed by the bytes of last.
 func (f fields) sum(last []byte) int64 {
 	table := crc32.MakeTable(crc32.Castagnoli)
 	return int64(crc32.Update(crc32.Checksum(f, table), table, last))
 }
 
-// check fails if the checksum of the fields and of a last field is not sum.
+// check fails if the checksum of the fields, followed by the bytes of last, is not sum.
 func (f fields) check(sum int64, last []byte, what string, id int64) error {
 	if f.sum(last) != sum {
 		return fmt.Errorf("%w: %s %d", segment.ErrDamaged, what, id)
@@ -64,7 +64,7 @@ func linkFields(id int64, path, files string) fields {
 // docFields returns the fields of all columns of a document.
 func docFields(id int64, d *Document, tags, files string) fields {
 	return headFields(id, string(d.Path), d.Title, d.Lang, d.Version, d.Date).
-		numbers(int64(d.Lines)).texts(string(d.Blob), d.Description, string(d.Kind), tags, files)
+		numbers(int64(d.Lines)).texts(string(d.Blob), d.Description, d.URL, string(d.Kind), tags, files)
 }
 
 // textFields returns the fields before a document's text.
@@ -79,7 +79,7 @@ func chunkFields(id int64, start, end int, lines [2]int, crumbs, anchors string)
 func (s *State) fields() fields {
 	f := fields{}.texts(string(s.Commit)).numbers(s.Docs, s.Chunks).numbers(s.Length[:]...).
 		numbers(s.next, s.rows, s.epoch, s.segments, s.dead)
-	if s.Unread != 0 { // keeps the checksums of databases that were written without Unread
+	if s.Unread != 0 { // a database that was written without Unread keeps its checksum
 		f = f.numbers(s.Unread)
 	}
 	return f

@@ -23,7 +23,7 @@ import (
 
 // schemaVersion must change when the tables or the analysis of text change. A database of
 // another version is rebuilt.
-const schemaVersion = 10
+const schemaVersion = 11
 
 // ChunkBits is how many bits of a chunk's id hold its number within the document:
 // id = document << ChunkBits | number.
@@ -36,7 +36,7 @@ const ChunkBits = 12
 var schema = []string{
 	`CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID`,
 	`CREATE TABLE docs(id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, blob TEXT NOT NULL, title TEXT NOT NULL,
-		description TEXT NOT NULL, tags TEXT NOT NULL, files TEXT NOT NULL, kind TEXT NOT NULL, lang TEXT NOT NULL,
+		description TEXT NOT NULL, url TEXT NOT NULL, tags TEXT NOT NULL, files TEXT NOT NULL, kind TEXT NOT NULL, lang TEXT NOT NULL,
 		version TEXT NOT NULL, date INTEGER NOT NULL, lines INTEGER NOT NULL, head INTEGER NOT NULL, link INTEGER NOT NULL, sum INTEGER NOT NULL)`,
 	`CREATE INDEX docs_files ON docs(id) WHERE files <> ''`,
 	`CREATE TABLE texts(id INTEGER PRIMARY KEY, sum INTEGER NOT NULL, text BLOB NOT NULL)`,
@@ -68,7 +68,7 @@ func (o Options) WithDefaults() Options {
 	return o
 }
 
-// MaxChunks is how many chunks of one file are indexed.
+// MaxChunks is the maximum number of chunks of one file that are indexed.
 const MaxChunks = 2000
 
 // Fingerprint identifies everything that the content of a database depends on, except the
@@ -152,7 +152,7 @@ func createFile(ctx context.Context, file string) (_ *sql.DB, err error) {
 	return w, nil
 }
 
-// Build creates a database in file. fill writes all documents of the commit at.
+// Build creates a database in file. fill writes all documents of the commit whose id is at.
 func Build(ctx context.Context, file string, o Options, at space.CommitID, fill func(*Writer) error) (err error) {
 	db, err := createFile(ctx, file)
 	if err != nil {
@@ -172,8 +172,8 @@ func Build(ctx context.Context, file string, o Options, at space.CommitID, fill 
 	return err
 }
 
-// Update brings the database to the commit at, in one transaction. change writes and removes
-// the documents that differ.
+// Update brings the database to the commit whose id is at, in one transaction. change writes and
+// removes the documents that differ.
 func (d *Database) Update(ctx context.Context, at space.CommitID, change func(*Writer) error) error {
 	tx, err := d.write.BeginTx(ctx, nil)
 	if err != nil {

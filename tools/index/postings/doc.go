@@ -14,8 +14,8 @@
 // the same transaction, so that only a few of each size remain (sizes are powers of four).
 // Readers never wait for a merge.
 //
-// A database keeps in memory 12 bytes for each passage, the first term of each 4 KB of
-// dictionary, and a [Cache] of the rows that were used last.
+// A database keeps in memory 12 bytes for each passage, and the first term of each 4 KB of
+// dictionary. All databases share a [Cache] of the rows that were used last.
 //
 // The format is our own because it is faster than FTS5 (through modernc.org/sqlite). Over
 // 10,000 generated pages, FTS5 took 7 ms of processor time to choose candidates for 3 to 10

@@ -17,6 +17,7 @@ type Document struct {
 	Blob        space.BlobID
 	Title       string
 	Description string
+	URL         string // the page on the web, from its front matter; "" if there is none
 	Kind        parse.Kind
 	Lang        string
 	Version     string
@@ -44,8 +45,8 @@ type Passage struct {
 	Text       string
 }
 
-// maxPassageBytes is how many bytes of a chunk are read at most. A chunk may be longer, because
-// it may contain a code fence of parse.MaxFence bytes and other text.
+// maxPassageBytes is the maximum number of bytes of a chunk that are read. A chunk may be
+// longer, because it may contain a code fence of parse.MaxFence bytes and other text.
 const maxPassageBytes = 32 << 10
 
 // wholeBytes is the size up to which the whole text of a document is read together with a
@@ -79,7 +80,7 @@ func (s *Snapshot) LoadPassages(ctx context.Context, ids ...int64) error {
 		var tags, files string
 		var sum, textSum, docSum int64
 		if err := rows.Scan(&id, &p.Start, &p.End, &p.Lines[0], &p.Lines[1], &p.Crumbs, &p.Anchors, &sum, &d.Size, &text, &textSum,
-			&d.Path, &d.Blob, &d.Title, &d.Description, &d.Kind, &d.Lang, &d.Version, &d.Date, &d.Lines, &tags, &files, &docSum); err != nil {
+			&d.Path, &d.Blob, &d.Title, &d.Description, &d.URL, &d.Kind, &d.Lang, &d.Version, &d.Date, &d.Lines, &tags, &files, &docSum); err != nil {
 			return err
 		}
 		doc, part, whole := id>>ChunkBits, []byte(text), string(text)
@@ -110,7 +111,7 @@ func (s *Snapshot) LoadPassages(ctx context.Context, ids ...int64) error {
 	}, wholeBytes, maxPassageBytes, jsonList(missing))
 }
 
-// WholeText returns the whole text of the document d, which has this id.
+// WholeText returns the whole text of d. id is the id of this document.
 func (s *Snapshot) WholeText(ctx context.Context, id int64, d *Document) (string, error) {
 	if d.Size <= wholeBytes {
 		return d.text, nil

@@ -129,8 +129,8 @@ func (s *Snapshot) Select(ctx context.Context, f Filter) (*DocSet, error) {
 	return d, rows.Err()
 }
 
-// List returns at most limit documents that meet a filter, by path or newest first. total
-// counts all documents that meet the filter.
+// List returns at most limit documents that meet a filter. They are sorted by path if byPath is
+// set, or else newest first. total counts all documents that meet the filter.
 func (s *Snapshot) List(ctx context.Context, f Filter, byPath bool, limit int) (ids []int64, total int, err error) {
 	cond, order := f.cond, "date DESC, path"
 	if f.Empty() {

@@ -92,7 +92,7 @@ type Links struct {
 // maxLinkingPages limits how many pages with relevant_files are read.
 const maxLinkingPages = 5000
 
-// Links returns the pages that name files. It reads them once for each epoch.
+// Links returns the pages that name files. It reads them once for each View.
 func (s *Snapshot) Links(ctx context.Context) ([]Links, error) {
 	v := s.View
 	v.mu.Lock()

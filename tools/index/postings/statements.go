@@ -25,7 +25,7 @@ func prepare(ctx context.Context, db *sql.DB) (*statements, error) {
 		`SELECT c.id, tokens FROM json_each(?) list CROSS JOIN chunks c ON c.id = list.value`,
 		`SELECT c.id, c.start, c.end, c.line0, c.line1, c.crumbs, c.anchors, c.sum, length(t.text),
 			CASE WHEN length(t.text) <= ?1 THEN t.text ELSE substr(t.text, c.start + 1, min(c.end - c.start, ?2)) END, t.sum,
-			d.path, blob, title, description, kind, lang, version, date, lines, tags, files, d.sum
+			d.path, blob, title, description, url, kind, lang, version, date, lines, tags, files, d.sum
 			FROM json_each(?3) list CROSS JOIN chunks c ON c.id = list.value JOIN docs d ON d.id = c.id >> 12 JOIN texts t ON t.id = d.id`,
 		`SELECT d.id, d.path, title, lang, version, date, head FROM json_each(?) list CROSS JOIN docs d ON d.id = list.value`,
 	}
@@ -63,8 +63,8 @@ func (s *Snapshot) bound(ctx context.Context, st *sql.Stmt) *sql.Stmt {
 	return b
 }
 
-// eachRow calls scan with each row that a statement returns. The statement is short and
-// cannot be cancelled, because SQLite's driver starts a goroutine for a statement that can.
+// eachRow calls scan with each row that a statement returns. The statement is short and cannot be
+// cancelled, because SQLite's driver starts a goroutine for each statement that can be cancelled.
 func (s *Snapshot) eachRow(ctx context.Context, st *sql.Stmt, scan func(*sql.Rows) error, args ...any) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -100,9 +100,9 @@ func readText(ctx context.Context, q asker, id int64) (text []byte, err error) {
 func readWhole(ctx context.Context, q asker, id int64) (d Document, text []byte, err error) {
 	var tags, files string
 	var sum, textSum int64
-	err = q.QueryRowContext(ctx, `SELECT path, blob, title, description, kind, lang, version, date, lines, tags, files, d.sum, t.sum, text
+	err = q.QueryRowContext(ctx, `SELECT path, blob, title, description, url, kind, lang, version, date, lines, tags, files, d.sum, t.sum, text
 		FROM docs d JOIN texts t USING(id) WHERE d.id = ?`, id).
-		Scan(&d.Path, &d.Blob, &d.Title, &d.Description, &d.Kind, &d.Lang, &d.Version, &d.Date, &d.Lines, &tags, &files, &sum, &textSum, &text)
+		Scan(&d.Path, &d.Blob, &d.Title, &d.Description, &d.URL, &d.Kind, &d.Lang, &d.Version, &d.Date, &d.Lines, &tags, &files, &sum, &textSum, &text)
 	if err != nil {
 		return d, nil, err
 	}

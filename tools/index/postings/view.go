@@ -41,7 +41,7 @@ func (b Bitmap) Has(i int) bool { return i>>6 < len(b) && b[i>>6]&(1<<(i&63)) !=
 func (b Bitmap) Set(i int)      { b[i>>6] |= 1 << (i & 63) }
 
 // without returns the part without a document, and whether the part contained the document. If
-// shared is set, another View has the same Dead, which therefore does not change.
+// shared is set, another View has the same Dead, so the method changes a copy of Dead.
 func (p Part) without(doc int64, shared bool) (Part, bool) {
 	chunk, n := p.Segment.Find(uint32(doc))
 	if n == 0 || p.Dead.Has(chunk) {
@@ -124,8 +124,8 @@ func loadView(ctx context.Context, q queryer, st State) (*View, error) {
 	return v, nil
 }
 
-// inOrder reports whether the segments are in the order in which they were written: then the
-// numbers of documents ascend.
+// inOrder reports whether the segments are in the order in which they were written. In this order,
+// the numbers of documents ascend.
 func inOrder(parts []Part) bool {
 	next := uint32(0)
 	for i := range parts {

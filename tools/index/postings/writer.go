@@ -65,7 +65,7 @@ func newWriter(ctx context.Context, tx *sql.Tx, s State, v *View, o Options) (*W
 		into  **sql.Stmt
 		query string
 	}{
-		{&w.doc, `INSERT INTO docs(id, path, blob, title, description, tags, files, kind, lang, version, date, lines, head, link, sum) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`},
+		{&w.doc, `INSERT INTO docs(id, path, blob, title, description, url, tags, files, kind, lang, version, date, lines, head, link, sum) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`},
 		{&w.text, `INSERT INTO texts(id, sum, text) VALUES(?,?,?)`},
 		{&w.chunk, `INSERT INTO chunks(id, start, end, line0, line1, crumbs, anchors, sum, tokens) VALUES(?,?,?,?,?,?,?,?,?)`},
 		{&w.row, `INSERT INTO blocks(id, data) VALUES(?,?)`},
@@ -100,12 +100,12 @@ func (w *Writer) Add(ctx context.Context, d parse.Document) error {
 	p := &d.Page
 	tags, files := strings.Join(p.Tags, "\n"), strings.Join(p.Files, "\n")
 	doc := Document{
-		Path: d.Path, Blob: d.Blob, Title: p.Title, Description: p.Description, Kind: d.Kind,
+		Path: d.Path, Blob: d.Blob, Title: p.Title, Description: p.Description, URL: p.URL, Kind: d.Kind,
 		Lang: p.Lang, Version: p.Version, Date: date, Lines: p.Lines,
 	}
 	// SQLite's driver starts a goroutine for each statement that can be cancelled.
 	ctx = context.WithoutCancel(ctx)
-	if _, err := w.doc.ExecContext(ctx, id, string(d.Path), string(d.Blob), p.Title, p.Description, tags, files,
+	if _, err := w.doc.ExecContext(ctx, id, string(d.Path), string(d.Blob), p.Title, p.Description, p.URL, tags, files,
 		string(d.Kind), p.Lang, p.Version, date, p.Lines, headFields(id, string(d.Path), p.Title, p.Lang, p.Version, date).sum(nil),
 		linkFields(id, string(d.Path), files).sum(nil), docFields(id, &doc, tags, files).sum(nil)); err != nil {
 		return fmt.Errorf("index document: %w", err)

@@ -10,8 +10,8 @@ import (
 	"satchel/tools/index/postings"
 )
 
-// joinedNeighbours is how many chunks on either side of the best one are shown with it if they
-// contain no word of the query but are parts of the same section.
+// joinedNeighbours is how many chunks without a word of the query are shown on either side of
+// the best chunk, if they are parts of the same section.
 const joinedNeighbours = 1
 
 // extract is the shown part of a document.
@@ -164,7 +164,7 @@ func (f *hitPassage) linesAround(name string, budget int) extract {
 	return render(first, last)
 }
 
-// maxTableBytes limits the distance between a chunk and the header of its table above.
+// maxTableBytes limits how far above a chunk tableHead looks for the header of a Markdown table.
 const maxTableBytes = 64 << 10
 
 // tableHead returns the header of the table in whose middle the best passage begins; "" if

@@ -44,7 +44,7 @@ func (w *highlightTerms) add(term string, weight float64) {
 	w.sketches[sketch(term)] = true
 	w.weight = append(w.weight, weight)
 	if term[0] >= utf8.RuneSelf {
-		return // each treats every byte from utf8.RuneSelf on as a beginning
+		return // the method each treats every byte from utf8.RuneSelf on as a beginning
 	}
 	w.begins[term[0]] = true
 	if term[0] >= 'a' && term[0] <= 'z' {
@@ -113,8 +113,8 @@ func (w *highlightTerms) each(a *parse.Analyzer, text string, yield func(start i
 	analyse(len(text))
 }
 
-// beginsWord reports whether a word, or a part of an identifier, may begin with a
-// byte of ASCII.
+// beginsWord reports whether a word, or a part of an identifier, may begin with the ASCII byte c
+// that follows the byte before.
 func beginsWord(before, c byte) bool {
 	return !parse.IsWordByte(before) || parse.IsUpper(c) || parse.IsDigit(c) != parse.IsDigit(before)
 }

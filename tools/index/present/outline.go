@@ -16,14 +16,14 @@ const (
 	outlineEnvelope = 20
 	// placeOverhead is the cost of a hit's number, lines, date and punctuation.
 	placeOverhead = 12
-	// tokensForText is how many tokens of the budget pay for one hit's text. The text takes at
-	// most outlineTextShare of the budget.
+	// The number of hits with a text is the budget divided by tokensForText, and at least one.
+	// A text takes at most outlineTextShare of the budget.
 	tokensForText    = 1600
 	outlineTextShare = 0.3
 	// maxMore is how many further passages of a page follow its text. The best passage of the
 	// right page often lacks the answer, and a later one has it.
 	maxMore = 4
-	// moreShare is the share of the best passage's score that a further one needs.
+	// moreShare is the share of the best passage's score that a further passage needs.
 	moreShare = 0.5
 	// maxNamed is how many other versions of a page, and how many related files, a hit names.
 	maxNamed = 2

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// minTextTokens is the budget below which no hit gets its text.
+	// minTextTokens is the remaining budget below which no further hit gets its text.
 	minTextTokens = 120
 	// metadataShare is the part of the budget for hits without their text. If they need
 	// more, there is less text: the number of hits is more important.
@@ -33,17 +33,17 @@ const (
 	maxRelated = 5
 )
 
-// DefaultMaxTokens is the budget of an answer.
+// DefaultMaxTokens is the default budget of an answer, in tokens.
 const DefaultMaxTokens = 5000
 
 // Hit is one document that matches, at its best place.
 type Hit struct {
 	Collection space.SpaceID
 	Source     string     // the collection's label
-	Path       string     // with the collection's mount
-	File       space.Path // within the collection
+	Path       string     // the file's path, which begins with the collection's mount
+	File       space.Path // the file's path within the collection
 	Title      string
-	Heading    string // nearest above the best lines; may be empty
+	Heading    string // the nearest heading above the best lines; may be empty
 	Anchor     string // the anchor of Heading; see parse.Section
 	Lines      [2]int // first and last line of Text or, without it, of Snippet
 	// Snippet is the lines or sentences that show why this is a hit, from the
@@ -51,15 +51,18 @@ type Hit struct {
 	Snippet      string
 	SnippetLines [2]int
 	Score        float64
-	// Description is the document's own, from its front matter.
+	// Description is the description in the document's front matter.
 	Description string
-	Kind        parse.Kind
-	Lang        string
-	Version     string
-	Date        time.Time    // when it was last changed; zero: unknown
-	Blob        space.BlobID // its etag
+	// URL is the page on the web, from the document's front matter. It may be empty.
+	URL     string
+	Kind    parse.Kind
+	Lang    string
+	Version string
+	Date    time.Time    // when it was last changed; zero: unknown
+	Blob    space.BlobID // the document's etag
 	// AlsoIn lists paths (like Path) of documents that this hit represents: copies, and
-	// other versions and languages. Also counts them. AlsoIn may list only the best.
+	// other versions and languages. It may list only the best. The field Also is the number
+	// of all such documents.
 	Also   int
 	AlsoIn []string
 	// Related lists the files that a page is about (relevant_files). For a file, it lists
@@ -72,7 +75,7 @@ type Hit struct {
 	Why *rank.Explanation
 }
 
-// hitPassage is a document with its shown text.
+// hitPassage is a document with its best passage and its snippet.
 type hitPassage struct {
 	*rank.Candidate
 	best passage
@@ -82,7 +85,7 @@ type hitPassage struct {
 }
 
 // Hits presents documents, best first, within a budget of tokens for the whole answer. First
-// all get their metadata and snippet, as far as the budget allows. Then the best get their
+// every hit gets its metadata and snippet, as far as the budget allows. Then the best get their
 // text. Documents that do not fit are left out. tokens is the approximate cost of the hits.
 // scope and the notes of the search are part of the answer.
 func Hits(ctx context.Context, u *rank.Run, docs []*rank.Candidate, budget int, scope string) (hits []Hit, tokens int, err error) {
@@ -123,7 +126,7 @@ func Hits(ctx context.Context, u *rank.Run, docs []*rank.Candidate, budget int, 
 	for i, f := range given {
 		h := &hits[i]
 		if u.Weak(h.Score, best) {
-			continue // worth a look, but not worth reading unasked
+			continue // a weak hit gets no text
 		}
 		// The text takes the place of the snippet and the description.
 		spared := costOf(h.Snippet) + costOf(h.Description)
@@ -167,7 +170,7 @@ func (f *hitPassage) describe(ctx context.Context, a *parse.Analyzer, w highligh
 	h = Hit{
 		Collection: f.Source.ID, Source: f.Source.Label,
 		Path: f.Source.Shown(string(d.Path)), File: d.Path, Title: shown(d.Title), Heading: shown(f.sn.heading), Anchor: shown(f.sn.anchor),
-		Lines: f.sn.lines, SnippetLines: f.sn.lines, Snippet: f.sn.text, Score: f.Score, Description: shown(d.Description),
+		Lines: f.sn.lines, SnippetLines: f.sn.lines, Snippet: f.sn.text, Score: f.Score, Description: shown(d.Description), URL: d.URL,
 		Kind: d.Kind, Lang: d.Lang, Version: shown(d.Version), Date: d.Time(), Blob: d.Blob, Also: f.AlsoCount, AlsoIn: f.Also, Why: f.Why,
 	}
 	h.Related, err = f.related(ctx)
@@ -340,7 +343,7 @@ const hitOverhead = 64
 // also the id.
 func (h *Hit) tokens() int {
 	n := hitOverhead + 2*costOf(h.Path)
-	for _, s := range []string{h.Title, h.Heading, h.Anchor, h.Description, h.Snippet, h.Source, h.Lang, h.Version, string(h.Blob)} {
+	for _, s := range []string{h.Title, h.Heading, h.Anchor, h.Description, h.URL, h.Snippet, h.Source, h.Lang, h.Version, string(h.Blob)} {
 		n += costOf(s)
 	}
 	if !h.Date.IsZero() {

@@ -10,7 +10,7 @@ import (
 // snippetBytes is the approximate length of a snippet.
 const snippetBytes = 320
 
-// passage is the shown part of a document.
+// passage is one chunk of a document, as the index stores it.
 type passage struct {
 	postings.Passage
 	head string // the header of the table in whose middle the passage begins; see tableHead
@@ -42,7 +42,7 @@ func makeSnippet(a *parse.Analyzer, ps passage, name string, w highlightTerms, m
 	}
 	f := parse.Format(name)
 	masks := make([]uint64, len(lines))
-	first := -1 // the first line that says something
+	first := -1 // the first line that is not blank, a heading or structure
 	for i, l := range lines {
 		w.each(a, ps.Text[l.Start:l.End], func(_ int, mask uint64) { masks[i] |= mask })
 		if first < 0 && !l.Blank && !l.Structure && l.Level == 0 {
@@ -116,11 +116,11 @@ func makeSnippet(a *parse.Analyzer, ps passage, name string, w highlightTerms, m
 	return s
 }
 
-// window moves the ends of what is shown of a passage, so that it does not begin with the end
+// window moves the ends of the shown part of a passage. The result does not begin with the end
 // of a code fence, does not end with blank lines or the beginning of a fence, and has a line
-// of text if one follows.
+// of text if a line of text follows soon.
 func window(f parse.FileFormat, data []byte, lines []parse.Line, from, to int) (first, last int) {
-	const further = 8 // lines to search for one with content
+	const further = 8 // number of lines in which to look for a line of text
 	fence := func(i int) (opens, closes bool) {
 		if f != parse.FormatMarkdown {
 			return false, false
@@ -172,7 +172,7 @@ func closesFence(data []byte, lines []parse.Line, i int) bool {
 	}
 	var f parse.FenceState
 	if first := lines[l.First]; !f.Start(data[first.Start:first.End]) {
-		return false // a comment
+		return false // a comment, not a fence
 	}
 	f.Close(data[l.Start:l.End])
 	return !f.Open()
@@ -187,7 +187,7 @@ func opening(data []byte, lines []parse.Line, i int) string {
 	first := lines[l.First]
 	var f parse.FenceState
 	if !f.Start(data[first.Start:first.End]) {
-		return "" // a comment
+		return "" // a comment, not a fence
 	}
 	return strings.TrimRight(parse.Clip(string(data[first.Start:first.End]), snippetBytes), " \t\r\n")
 }
@@ -227,7 +227,7 @@ func wholeFences(text, open string) string {
 		t := strings.TrimSpace(text)
 		if probe := f; len(t) >= f.N {
 			if probe.Close([]byte(t)); !probe.Open() {
-				return "" // nothing but its end
+				return "" // the text is nothing but the end of the fence
 			}
 		}
 		text = open + "\n" + text

@@ -52,7 +52,7 @@ func EstimateTokens(s string) int {
 			continue
 		}
 		if short == i {
-			cost++ // base64, hashes
+			cost++ // this piece follows a short one, as in base64 and hashes
 		}
 		if j-i <= 2 {
 			short = j
@@ -63,8 +63,8 @@ func EstimateTokens(s string) int {
 	return (n + 3) / 4
 }
 
-// letters reads a run of one case, or a capital with the small letters after
-// it, and returns its end and its cost in quarters.
+// letters reads a run of letters of one case, or capitals with the small letters after
+// them, and returns the end of the run and its cost in quarters of a token.
 func letters(s string, i int) (end, cost int) {
 	j := i
 	for j < len(s) && parse.IsUpper(s[j]) {
@@ -77,7 +77,7 @@ func letters(s string, i int) (end, cost int) {
 	if j == i+capitals {
 		return j, capitalsCost(capitals)
 	}
-	if capitals > 1 { // HTTPServer
+	if capitals > 1 { // as in HTTPServer
 		cost = capitalsCost(capitals - 1)
 		i += capitals - 1
 	}
@@ -112,8 +112,8 @@ func capitalsCost(n int) int {
 	return 16 + (n-8)*12/5
 }
 
-// marks reads a run of marks and line breaks, and returns its end and its cost in quarters.
-// Tokenizers join marks in pairs, and equal marks in eights.
+// marks reads a run of punctuation marks and line breaks, and returns its end and its cost in
+// quarters of a token. Tokenizers join two different marks, and up to eight equal ones.
 func marks(s string, i int) (end, cost int) {
 	first := true
 	for i < len(s) && s[i] < utf8.RuneSelf && s[i] != ' ' && !parse.IsWordByte(s[i]) {
@@ -139,8 +139,8 @@ func marks(s string, i int) (end, cost int) {
 	return i, cost
 }
 
-// runeCost returns the cost in quarters of a character of another script. It is the cost in
-// the worst measured tokenizer, or the character's bytes.
+// runeCost returns the cost of a character outside ASCII in quarters of a token. It is the cost
+// in the worst measured tokenizer or, without a measurement, a token for each byte.
 func runeCost(r rune, size int) int {
 	for _, c := range runeCosts {
 		if r < c.below {
@@ -150,7 +150,7 @@ func runeCost(r rune, size int) int {
 	return 4 * size
 }
 
-// runeCosts are in order; a range that is not measured costs its bytes.
+// runeCosts are sorted by below. A range that was not measured costs a token for each byte.
 var runeCosts = [...]struct {
 	below    rune
 	quarters int
