@@ -60,8 +60,8 @@ func loadAssets() (map[string]asset, error) {
 	return out, nil
 }
 
-// HasAsset reports whether there is a static file. The editor is missing in a server that was
-// built without it; see scripts/editor.
+// HasAsset reports whether there is a static file with the name. The file of the editor is missing
+// in a server that was built without the editor; see scripts/editor.
 func (s *Site) HasAsset(name string) bool {
 	_, ok := s.assets[name]
 	return ok

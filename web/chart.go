@@ -5,8 +5,8 @@ import "math"
 // Chart is the area of a bar chart, in its own units.
 type Chart struct {
 	Width, Height int
-	Gap           int     // between two bars
-	Count         int     // of bars
+	Gap           int     // the space between two bars
+	Count         int     // the number of bars
 	Top           int64   // the value of a bar as high as the chart
 	Least         float64 // the least height of a bar
 }
@@ -14,8 +14,8 @@ type Chart struct {
 // Bar is a rectangle of a chart.
 type Bar struct{ X, Y, Width, Height float64 }
 
-// Bar returns the bar of a value at index i. The bar stands on other bars, whose values have
-// the sum below.
+// Bar returns the bar of a value at index i. The bar stands on other bars. below is the sum of
+// their values.
 func (c Chart) Bar(i int, value, below int64) Bar {
 	step := float64(c.Width+c.Gap) / float64(c.Count)
 	unit := float64(c.Height) / float64(max(c.Top, 1))

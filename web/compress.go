@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A page of packFrom bytes or more is compressed. A smaller page fits into one packet anyway.
-// packLevel is the level of pages, which are compressed for each answer.
+// packFrom is the size in bytes from which a page is worth compressing. A smaller page fits into
+// one packet anyway. packLevel is the gzip level for pages, which are compressed for each answer.
 const (
 	packFrom  = 1 << 10
 	packLevel = gzip.BestSpeed
@@ -37,11 +37,11 @@ func (s *Site) pack(page []byte) []byte {
 	return compress(w, page)
 }
 
-// compress returns what w makes of a body.
+// compress compresses a body with w.
 func compress(w *gzip.Writer, body []byte) []byte {
 	var b bytes.Buffer
 	w.Reset(&b)
-	_, _ = w.Write(body) // a buffer takes everything
+	_, _ = w.Write(body) // a write to a buffer never fails
 	_ = w.Close()
 	return b.Bytes()
 }

@@ -32,9 +32,10 @@ func ReadContent(ctx context.Context, m service.View, e space.Entry) ([]byte, er
 	return data, err
 }
 
-// IsText reports whether data is text. As in git, data with a NUL is binary.
+// IsText reports whether data is text: UTF-8, or data in another encoding whose beginning has no
+// odd control characters. As in git, data with a NUL is binary.
 func IsText(data []byte) bool {
-	return bytes.IndexByte(data, 0) < 0 && (utf8.Valid(data) || !bytes.ContainsRune(data[:min(len(data), 8000)], '\uFFFD') && mostlyText(data[:min(len(data), 8000)]))
+	return bytes.IndexByte(data, 0) < 0 && (utf8.Valid(data) || mostlyText(data[:min(len(data), 8000)]))
 }
 
 // mostlyText reports whether data has no control characters except those that texts have, such

@@ -11,13 +11,14 @@ import (
 )
 
 const (
-	// downloadGrace is how long a download may be slower than the minimum rate.
+	// downloadGrace is how long the writes of a download may wait in total before the minimum
+	// rate applies.
 	downloadGrace = time.Minute
 	// downloadChunk is the size of one write. It is small, so that a slow client still
 	// finishes a write before the deadline.
 	downloadChunk = 32 << 10
-	// A page may show many pictures. So for each download that a person may have at once, they
-	// may load rawFiles raw files. Further raw files wait up to rawWait.
+	// A page may show many pictures. So a person may load MaxDownloads times rawFiles raw files at
+	// once. Further raw files wait up to rawWait.
 	rawFiles = 4
 	rawWait  = 10 * time.Second
 )
@@ -43,8 +44,9 @@ func errDownloadSlow() error {
 	return fault.New(fault.Limited, "The download was stopped because it was too slow.")
 }
 
-// download begins a download. Its context is canceled when the person loses access; the
-// caller must call leave. If there are too many downloads, it waits for another to end.
+// download begins a download. The returned context is canceled when the person loses access.
+// The caller must call leave. If there are too many downloads, download waits for another
+// download to end, but at most the time wait.
 func (l *Live) download(ctx context.Context, d *downloading, wait time.Duration) (_ context.Context, leave func(), err error) {
 	end := time.NewTimer(wait)
 	defer end.Stop()
@@ -70,8 +72,9 @@ func (l *Live) download(ctx context.Context, d *downloading, wait time.Duration)
 	}
 }
 
-// enterDownload adds a download if the limits allow it. Otherwise, freed is closed when
-// another download ends.
+// enterDownload adds a download if the limits allow it. It then calls begin, which returns the
+// function that cancels the download. If the limits do not allow the download, freed is closed
+// when another download ends. freed is nil if the server is shutting down.
 func (l *Live) enterDownload(d *downloading, begin func() context.CancelCauseFunc) (freed <-chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -187,8 +190,8 @@ func (w *downloadWriter) extendDeadline() error {
 	return nil
 }
 
-// Write implements io.Writer. It hides the connection's ReadFrom, which would skip the
-// checks.
+// Write implements io.Writer. downloadWriter hides the ReadFrom of the connection, which would
+// skip the checks of Write.
 func (w *downloadWriter) Write(p []byte) (n int, err error) {
 	for n < len(p) {
 		if now := w.now(); now.Sub(w.checked) >= w.o.Heartbeat {

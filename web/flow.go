@@ -32,12 +32,12 @@ const (
 const (
 	// flowLifetime is how long a flow can be finished.
 	flowLifetime = 10 * time.Minute
-	// maxFlows is how many flows of a group a browser may have open at once.
+	// maxFlows is how many sign-ins, and how many other flows, a browser may have open at once.
 	maxFlows = 8
 )
 
-// Prefixes of the cookies of flows. Sign-ins have their own, because any link can make a
-// browser begin a sign-in. It must not push out a flow that the person began.
+// Prefixes of the cookies of flows. Sign-ins have their own prefix, because any link can make a
+// browser begin a sign-in. Such a sign-in must not push out a flow that the person began.
 const (
 	signInCookies = "satchel-signin-"
 	flowCookies   = "satchel-flow-"
@@ -57,8 +57,8 @@ func (k FlowKind) group() string {
 
 // Flow is what the server remembers between two requests of a browser, for example during
 // a visit to another site. The browser has the flow's secret in a cookie, so that nobody
-// can make another browser finish a flow that they began (RFC 6749 section 10.12). A kind
-// that needs more data embeds Flow.
+// can make another browser finish a flow that they began (RFC 6749 section 10.12). The
+// struct of a kind that needs more data embeds Flow.
 type Flow struct {
 	// Session is the ID of the session that began the flow. Unless User is set, no other session
 	// can finish the flow. Only kinds that need no sign-in can omit Session.
@@ -104,10 +104,10 @@ func (s *Site) PutFlow(v *Visit, kind FlowKind, of string, lifetime time.Duratio
 		if kind == FlowPasskeyAdd {
 			c.User = v.User.ID
 		}
-		// Flows that show a secret once are not limited: the secret has been made.
+		// Flows that show a secret once are not limited, because the secret exists already.
 		if !kind.once() {
 			if wait, ok := s.begun.Allow(string(v.User.ID)); !ok {
-				return auth.Secret{}, &fault.Error{Code: fault.Limited, Public: "You have started too many of these. Wait a while and try again.", RetryAfter: max(wait, time.Second)}
+				return auth.Secret{}, &fault.Error{Code: fault.Limited, Public: "You have started this too often. Wait a while and try again.", RetryAfter: max(wait, time.Second)}
 			}
 		}
 	}
@@ -130,9 +130,9 @@ func (s *Site) KeepFlow(v *Visit, kind FlowKind, of string, f AnyFlow) error {
 	return nil
 }
 
-// boundFlows deletes the cookies of the oldest flows of a group if another one would be
-// too many. Browsers send the oldest cookies first (RFC 6265 section 5.4). Flows that this
-// request has used up do not count.
+// boundFlows deletes the cookies of the oldest flows of a group, so that there is room for a new
+// flow. but is the name of the new flow's cookie. Browsers send the oldest cookies first (RFC 6265
+// section 5.4). Flows that this request has used up do not count.
 func (s *Site) boundFlows(v *Visit, group, but string) {
 	names := slices.DeleteFunc(s.flowCookies(v, group), func(name string) bool { return name == but || slices.Contains(v.taken, name) })
 	for _, name := range names[:max(0, len(names)+1-maxFlows)] {
@@ -160,8 +160,8 @@ func (s *Site) forgetFlows(v *Visit) {
 	}
 }
 
-// TakeFlow reads a flow of this browser into f and ends it. ok is false if there is none.
-// A flow that belongs to another session is left alone, and ok is false.
+// TakeFlow reads a flow of this browser into f and ends the flow. ok is false if there is no such
+// flow, or if it belongs to another session. TakeFlow does not end the flow of another session.
 func (s *Site) TakeFlow(v *Visit, kind FlowKind, of string, f AnyFlow) (ok bool, err error) {
 	name := flowName(kind, of)
 	secret := s.cookie(v.R, name, auth.KindFlow)
@@ -177,7 +177,8 @@ func (s *Site) SeeFlow(v *Visit, kind FlowKind, of string, f AnyFlow) (ok bool, 
 	return s.openFlow(v, kind, of, s.cookie(v.R, flowName(kind, of), auth.KindFlow), f, s.Accounts.SeeFlow)
 }
 
-// TakeFlowOf takes the flow with the secret if it belongs to the visit.
+// TakeFlowOf is like TakeFlow, for the flow with the secret. The secret need not be in a cookie,
+// and TakeFlowOf deletes no cookie.
 func (s *Site) TakeFlowOf(v *Visit, kind FlowKind, of, secret string, f AnyFlow) (ok bool, err error) {
 	if ok, err = s.openFlow(v, kind, of, secret, f, s.Accounts.SeeFlow); err != nil || !ok {
 		return false, err

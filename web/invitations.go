@@ -10,7 +10,7 @@ import (
 	"satchel/internal/service"
 )
 
-// invitedPage shows the link of a new invitation, once.
+// invitedPage is the body of the page that shows the link of a new invitation once.
 type invitedPage struct {
 	Link     string
 	What     string

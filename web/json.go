@@ -27,7 +27,7 @@ func (s *Site) JSON(v *Visit, status int, body any) {
 	_, _ = v.W.Write(data) // fails only if the browser is gone
 }
 
-// scriptError is an error for the script.
+// scriptError is the answer to a script whose request failed.
 type scriptError struct {
 	Error string `json:"error"`
 	Stale bool   `json:"stale,omitempty"` // the page must be reloaded

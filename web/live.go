@@ -22,7 +22,7 @@ const (
 // LiveOptions are the limits of event streams and downloads.
 type LiveOptions struct {
 	// MaxStreams is how many streams a person may have open; 0 means the default, and a
-	// negative number none.
+	// negative number means none.
 	MaxStreams int
 	// Heartbeat is how often a stream sends a sign of life and checks that its reader
 	// still has access; 0 means the default.
@@ -32,8 +32,9 @@ type LiveOptions struct {
 	// times as many raw files are allowed. MaxAllDownloads is the limit for all people
 	// together. 0 means the default.
 	MaxDownloads, MaxAllDownloads int
-	// DownloadStall limits one write of a download. DownloadRate is the average number of
-	// bytes a second that it must reach after the first minute. 0 means the default.
+	// DownloadStall is the maximum time of one write of a download. DownloadRate is how many
+	// bytes a second, on average, the reader must take once writes have waited for a minute in
+	// total. 0 means the default.
 	DownloadStall time.Duration
 	DownloadRate  int64
 }
@@ -90,7 +91,7 @@ type subscription struct {
 	events  chan space.Event
 	end     context.CancelFunc
 	lost    chan struct{} // closed when the stream falls behind
-	behind  bool          // lost is closed
+	behind  bool          // whether lost is closed
 }
 
 // Publish implements space.Events.

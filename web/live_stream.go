@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// streamWrite limits a write to a browser that does not read.
+	// streamWrite is the maximum time of a write to a browser that does not read.
 	streamWrite = 30 * time.Second
-	// missedEvents is how many missed commits a page gets when it reconnects. If there
-	// are more, it must reload.
+	// missedEvents is how many missed commits a page can get when it reconnects. If a page
+	// missed more, it must reload.
 	missedEvents = 50
 )
 
@@ -31,8 +31,8 @@ type liveEvent struct {
 }
 
 // Events is GET /spaces/{id}/events: a server-sent event for each commit, with its ID. A
-// browser that reconnects sends the last ID that it saw; a new page sends the commit that
-// it shows as ?since=.
+// browser that reconnects sends the last ID that it saw; a new page sends, in ?since=, the
+// commit that it shows.
 func (s *Site) Events(v *Visit) error {
 	m, err := s.Space(v)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Site) Events(v *Visit) error {
 	if since == "" {
 		since = v.R.URL.Query().Get("since")
 	}
-	// This comes after the subscription, so that no commit is missed in between.
+	// The history is read after the subscription, so that no commit is missed in between.
 	missed, whole := missedSince(ctx, m, since)
 
 	t := newEventStream(v.W)
@@ -88,7 +88,7 @@ func (s *Site) Events(v *Visit) error {
 }
 
 // missedSince returns the commits after since, newest first. whole is false if there are too
-// many, or since is not in the history.
+// many, since is not in the history, or the history cannot be read.
 func missedSince(ctx context.Context, m service.View, since string) (_ []space.Commit, whole bool) {
 	if since == "" {
 		return nil, true

@@ -13,10 +13,10 @@ import (
 	"satchel/internal/space"
 )
 
-// Follow answers with server-sent events about the space id. next blocks until there is news, and
-// returns the event's name and its data for JSON. If ctx ends first, next returns its error, and
-// the stream goes on. The stream ends when next returns another error, or when the visitor leaves
-// or is signed out.
+// Follow answers with server-sent events about the space with an ID. next blocks until there is
+// news, and returns the event's name and its data for JSON. If ctx ends first, next returns the
+// error of ctx, and the stream goes on. The stream ends when next returns another error, or when
+// the visitor leaves or is signed out.
 func (s *Site) Follow(v *Visit, id space.SpaceID, next func(ctx context.Context) (event string, data any, err error)) error {
 	if v.R.Method == http.MethodHead {
 		return nil
@@ -50,9 +50,9 @@ func (s *Site) Follow(v *Visit, id space.SpaceID, next func(ctx context.Context)
 // stepEvery limits how often a page learns of progress.
 const stepEvery = 200 * time.Millisecond
 
-// Work performs a long operation of a form. If the script sent the form, it gets a stream with the
-// operation's steps in words, and at the end the page or the address of the next one. Without the
-// script, the browser waits for the page. The operation ends if the visitor leaves.
+// Work performs a long operation of a form. If a script of the page sent the form, the answer is a
+// stream with the operation's steps in words. The stream ends with the next page or its address.
+// Without the script, the answer is the next page. The operation ends if the visitor leaves.
 func (s *Site) Work(v *Visit, do Handler) error {
 	if !strings.Contains(v.R.Header.Get("Accept"), "text/event-stream") {
 		return do(v)

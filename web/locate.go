@@ -15,7 +15,7 @@ type Location struct {
 	Space service.View
 	Path  space.Path // "" for the whole space
 	Slash bool       // the address ends in a slash
-	// Commit is the commit to show. At is the commit in the address; if it is "", Commit is
+	// Commit is the commit to show. At is the commit in the address. If At is "", Commit is
 	// head.
 	Commit space.CommitID
 	At     space.CommitID
@@ -43,7 +43,7 @@ func (s *Site) Locate(v *Visit) (Location, error) {
 	return l, err
 }
 
-// CommitOf finds the commit in an address; "" means head.
+// CommitOf finds the commit that an address names. If named is "", commit is head and at is "".
 func CommitOf(v *Visit, m service.View, named string) (commit, at space.CommitID, err error) {
 	if named == "" {
 		commit, err = m.Head(v.R.Context())

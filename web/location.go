@@ -130,7 +130,7 @@ func FormSources(u *url.URL) string {
 	}
 	switch strings.ToLower(u.Hostname()) {
 	case "vscode.dev", "insiders.vscode.dev":
-		return "" // these redirect to programs
+		return "" // pages at these hosts redirect to programs
 	}
 	return u.Scheme + "://" + u.Host + " https:"
 }

@@ -70,8 +70,8 @@ func Waiting(ctx context.Context, m *service.View) int {
 }
 
 // ReviewsIn lists the changes of a space that wait for review. Files that instruct every
-// client come first, so that other files cannot hide them. Among equal ones, files that
-// existed before come first. behind reports that the history is still being read.
+// client come first, so that other files cannot hide them. Among equally urgent files, changed
+// files come before new ones. behind reports that the history is still being read.
 func ReviewsIn(ctx context.Context, m service.View) (list []space.Review, behind bool, err error) {
 	known, err := m.Reviews(ctx)
 	if err != nil {
@@ -103,8 +103,8 @@ func number(b bool) int {
 	return 0
 }
 
-// Pending lists the visitor's pending files in a space. The first inspect entries include
-// likely secrets.
+// Pending lists the visitor's pending files in a space: files that could not be committed. It looks
+// for secrets in the first inspect files.
 func (s *Site) Pending(v *Visit, id space.SpaceID, inspect int) ([]space.PendingFile, error) {
 	return s.Service.ListPendingFiles(v.R.Context(), v.Actor(), service.ListPendingFilesInput{Space: service.SpaceRef{ID: id}, Inspect: inspect})
 }

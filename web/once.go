@@ -41,8 +41,8 @@ func (s *Site) ShowOnce(v *Visit, kind FlowKind, path string, body any) error {
 	return s.See(v, path+"?once="+id)
 }
 
-// TakeOnce reads into body what ShowOnce stored for this session. ok is false if it was
-// shown before. A HEAD request does not use it up.
+// TakeOnce reads into body what ShowOnce stored for this session. ok is false if the
+// page was shown before. A HEAD request does not count as showing the page.
 func (s *Site) TakeOnce(v *Visit, kind FlowKind, body any) (ok bool, err error) {
 	if v.R.Method != http.MethodGet {
 		return false, nil

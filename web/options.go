@@ -17,7 +17,7 @@ import (
 )
 
 // Provider is an external service with which people sign in. A provider that also has a
-// method Ready() bool is offered only while that returns true.
+// method Ready() bool is offered only while Ready returns true.
 type Provider interface {
 	// Label is the text of the button after "Sign in with".
 	Label() string
@@ -63,10 +63,10 @@ type CalledAs struct {
 
 // RefusedRequest is the last request of a client that the server refused.
 type RefusedRequest struct {
-	Name   string    `json:"name"`  // the client gave it to itself; it may be empty
+	Name   string    `json:"name"`  // the name that the client gave itself, or ""
 	Asked  string    `json:"asked"` // the method and the path
 	Status int       `json:"status"`
-	Why    string    `json:"why"` // it may be empty
+	Why    string    `json:"why"` // the reason, or ""
 	At     time.Time `json:"-"`
 }
 

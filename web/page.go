@@ -30,8 +30,8 @@ type Page struct {
 	// Scripts and Styles are further static files to include.
 	Scripts, Styles []string
 	// Beside are static files with scripts for a page that shows other people's text. On such
-	// a page, no other scripts run except those of the layout. The files of Beside may request
-	// only the address Asks, or what is below it if it ends in a slash.
+	// a page, only these scripts and those of the layout run. They may request only the address
+	// that the layout needs, and the address Asks, or what is below Asks if it ends in a slash.
 	Beside []string
 	Asks   string
 	// Wide is for editors, lists of files and differences, which need more than the usual width.
@@ -127,7 +127,7 @@ func (s *Site) waitingIn(v *Visit, p *Page) int {
 
 // scriptsOf returns the directives for the scripts of a page. A page without scripts of its
 // own may show other people's text, so only the files of the layout and those in Beside run, and
-// each may request only the address that it needs.
+// they may request only the addresses that they need.
 func (s *Site) scriptsOf(p *Page) string {
 	if p.Script || len(p.Scripts) > 0 {
 		return policyScript
@@ -175,14 +175,14 @@ var (
 	errStale = &PageError{Status: http.StatusForbidden, Title: "The page was out of date", Text: "Nothing was changed. Go back, reload the page, and try again."}
 )
 
-// namesAction reports whether the text of a fault says what the person can do: its first sentence
-// says what is wrong, and the next what to do.
+// namesAction reports whether the text of a fault says what the person can do. The first part of
+// such a text says what is wrong, so a text with a second part also says what to do.
 func namesAction(text string) bool {
 	return strings.Contains(text, ". ") || strings.Contains(text, "; ")
 }
 
-// AsPage returns the page of an error. It is the only place that maps fault codes to
-// status codes and titles.
+// AsPage returns the page of an error. The pages map fault codes to status codes and
+// titles only here.
 func AsPage(err error) *PageError {
 	var p *PageError
 	if errors.As(err, &p) {
@@ -228,11 +228,11 @@ func AsPage(err error) *PageError {
 	return p
 }
 
-// Fail answers with the page of an error, or with JSON if the script sent the request.
+// Fail answers with the page of an error, or with JSON if a script of the page sent the request.
 func (s *Site) Fail(v *Visit, err error) {
 	p := AsPage(err)
 	if p.Status >= 500 && !(errors.Is(err, context.Canceled) && v.R.Context().Err() != nil) { // unless the browser is gone
-		level := slog.LevelWarn // another server, which anybody may choose, can be unavailable
+		level := slog.LevelWarn // not an error: people can name another server that is unavailable
 		if p.Status == http.StatusInternalServerError {
 			level = slog.LevelError
 		}
@@ -270,9 +270,9 @@ func Gone(err error) error {
 	return err
 }
 
-// DoneIn returns the text in words that confirms the action in the parameter done of the
-// address. A link cannot make the page show any other text. The answer to a form has no
-// such text.
+// DoneIn returns the text that confirms an action. words has the texts by action, and the parameter
+// done of the address names the action. A link cannot make the page show any other text. The answer
+// to a form has no such text.
 func DoneIn(v *Visit, words map[string]string) string {
 	if v.R.Method == http.MethodPost {
 		return ""

@@ -9,21 +9,21 @@ import (
 // Link is a tab, an entry of a menu, or a place of the navigation.
 type Link struct {
 	Name, URL, Icon string
-	Here            bool // the page that is shown
-	Trouble         int  // how many of its things need attention
+	Here            bool // whether the link leads to the page that is shown
+	Trouble         int  // how many things on the page of the link need attention
 }
 
-// Node is a file or directory of the part tree.
+// Node is a file or directory in the template part "tree".
 type Node struct {
 	Name, URL string
-	Here      bool // the page that is shown
+	Here      bool // whether the page of the node is shown
 	Dir       bool
-	Open      bool   // its children are shown
+	Open      bool   // whether its children are shown
 	Children  []Node // nil if they are not loaded
 	More      int    // if not 0, the node is a link to this many more names
 }
 
-// partArgs returns the arguments of a part: pairs of a name and a value.
+// partArgs returns the arguments of a template part. pairs are names, each followed by its value.
 func partArgs(pairs ...any) (map[string]any, error) {
 	if len(pairs)%2 != 0 {
 		return nil, fmt.Errorf("a part got %d values, which are not pairs", len(pairs))
@@ -53,7 +53,7 @@ func partLinks(triples ...string) ([]Link, error) {
 	return out, nil
 }
 
-// initial returns the first letter or digit of a name, in upper case.
+// initial returns the first letter or digit of a name, in upper case, or "?" if there is none.
 func initial(name string) string {
 	for _, r := range name {
 		if r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r)) {

@@ -10,8 +10,8 @@ import (
 // RemoteView is the status of a remote as templates show it.
 type RemoteView struct {
 	space.RemoteStatus
-	// URL is empty if there is no remote. GitHub reports that the GitHub App connects
-	// it, and Token that a token is stored.
+	// URL is empty if there is no remote. GitHub reports that the GitHub App connects the remote.
+	// Token reports that a token for the remote is stored.
 	URL, Branch, Username string
 	GitHub, Token         bool
 	// Every is how often the remote of a recently used space is checked; 0 if it is checked

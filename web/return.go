@@ -10,7 +10,8 @@ const (
 	returnCookie = "satchel-return"
 	// returnLifetime is how long a person has to open a sign-in link.
 	returnLifetime = 15 * time.Minute
-	// maxReturnCookie limits the path in the cookie; browsers store up to 4096 bytes.
+	// maxReturnCookie limits the path, in bytes. The cookie has the path in Base64, which is
+	// longer, and browsers store up to 4096 bytes.
 	maxReturnCookie = 2900
 )
 

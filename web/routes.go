@@ -41,8 +41,8 @@ type Route struct {
 	Audience Audience
 }
 
-// Handle adds a page. A pattern with GET also serves HEAD. limit is one of the limits of
-// Options.Limit.
+// Handle adds a page. A pattern with GET also serves HEAD. limit is one of the kinds of requests
+// that Options.Limit limits.
 func (s *Site) Handle(pattern, limit string, who Audience, h Handler) {
 	s.added = append(s.added, Route{pattern, who &^ ByCeremony})
 	s.mux.Handle(pattern, s.serve(limit, who, MaxFormBytes, h))
@@ -51,15 +51,15 @@ func (s *Site) Handle(pattern, limit string, who Audience, h Handler) {
 // AdminPage is a page in the navigation of admins.
 type AdminPage struct{ Path, Name string }
 
-// HandleAdmin adds a page for admins, with a link in the fragment adminnav. Its links are
-// sorted by path.
+// HandleAdmin adds a page for admins, with a link in the fragment adminnav. The links there
+// are sorted by path.
 func (s *Site) HandleAdmin(path, name string, h Handler) {
 	s.adminPages = append(s.adminPages, AdminPage{path, name})
 	slices.SortFunc(s.adminPages, func(a, b AdminPage) int { return strings.Compare(a.Path, b.Path) })
 	s.Handle("GET "+path, LimitPage, Admins, h)
 }
 
-// adminTabs returns the tabs of the pages for admins; the page at path is shown.
+// adminTabs returns the tabs of the pages for admins. It marks the tab of the page at path.
 func (s *Site) adminTabs(path string) []Link {
 	var out []Link
 	for _, p := range s.adminPages {
@@ -68,9 +68,9 @@ func (s *Site) adminTabs(path string) []Link {
 	return out
 }
 
-// SettingsTab is a page in the settings of a space, with a tab that is also in the palette. Path is
-// below the address of the space, such as "/members". Tabs are sorted by Order. A tab with Owner
-// is only for owners; the handler checks the right.
+// SettingsTab is a page in the settings of a space, with a tab that is also in the palette (see
+// shellScript). Path is below the address of the space, such as "/members". Tabs are sorted by
+// Order. A tab with Owner is only for owners; the handler checks the right.
 type SettingsTab struct {
 	Order      int
 	Path, Name string
@@ -80,7 +80,7 @@ type SettingsTab struct {
 
 func (t SettingsTab) open(r space.Role) bool { return !t.Owner || r == space.Owner }
 
-// HandleSettings adds a page in the settings of a space. The Current of its Page is "space".
+// HandleSettings adds a page in the settings of a space. Its Page must have the Current "space".
 func (s *Site) HandleSettings(t SettingsTab, h Handler) {
 	s.settingsTabs = append(s.settingsTabs, t)
 	slices.SortFunc(s.settingsTabs, func(a, b SettingsTab) int { return cmp.Compare(a.Order, b.Order) })
@@ -140,7 +140,7 @@ func (s *Site) serve(limit string, need Audience, body int64, h Handler) http.Ha
 			s.Fail(v, err)
 		}
 		if r.MultipartForm != nil {
-			_ = r.MultipartForm.RemoveAll() // the system removes what is left
+			_ = r.MultipartForm.RemoveAll() // if this fails, the files stay in the temporary directory
 		}
 		if v.spooled != nil {
 			v.spooled()
@@ -154,8 +154,8 @@ func (s *Site) visit(v *Visit, limit string, need Audience, body int64, h Handle
 	if ok, err := s.atIssuer(v); !ok {
 		return err
 	}
-	// Signed-in people are exempt from the page limit, since sign-ins are limited. Others
-	// on the same network must not keep them out.
+	// Signed-in people are exempt from the page limit, since sign-ins are limited. Other
+	// people on the same network must not keep them out.
 	if err := s.findSession(v); err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (s *Site) visit(v *Visit, limit string, need Audience, body int64, h Handle
 		return ErrNoPage
 	}
 	if unsafe {
-		// A form that declares a normal size needs no place among the large ones.
+		// A form that declares a normal size needs no place in s.spools.
 		if n := v.R.ContentLength; body > spoolFrom && v.In && (n < 0 || n > MaxFormBytes) {
 			var err error
 			if v.spooled, err = s.spools.enter(v.User.ID); err != nil {

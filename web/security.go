@@ -15,7 +15,8 @@ const MaxFormBytes = 64 << 10
 // Parts of content security policies.
 const (
 	policyBase = "default-src 'none'; style-src 'self'; img-src 'self' data:; manifest-src 'self'; base-uri 'none'; frame-ancestors 'none'"
-	// policyScript is for pages with the script, which posts the response of a passkey.
+	// policyScript is for pages with satchel.js, which posts the response of a passkey, or with
+	// other scripts of their own.
 	policyScript = "; script-src 'self'; connect-src 'self'"
 	formsHere    = "'self'"
 )
@@ -26,8 +27,8 @@ func policy(scripts, forms string) string {
 	return policyBase + "; form-action " + forms + scripts
 }
 
-// secureHeaders sets the headers of every answer. Chromium applies form-action to the
-// redirects after a form, too.
+// secureHeaders sets the security headers of every answer. Its content security policy allows no
+// scripts. Page replaces it with the policy of the page.
 func (s *Site) secureHeaders(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", policy("", formsHere))
@@ -40,8 +41,8 @@ func (s *Site) secureHeaders(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
 	// Clients open the consent page in a window of their own and wait for it to return.
-	// Isolation would cut that window off, so the pages on the way to consent omit the
-	// header. Over plain http, browsers complain about it except on localhost.
+	// Cross-Origin-Opener-Policy would cut that window off, so the pages on the way to consent
+	// omit it. Over plain http, browsers complain about the header except on localhost.
 	if (s.Secure || s.Origin.Hostname() == "localhost") && !strings.HasPrefix(r.URL.Path, "/oauth/") && !strings.HasPrefix(r.URL.Path, "/signin") {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	}
@@ -64,8 +65,8 @@ var errOrigin = errors.New("the form is of another origin")
 // server.
 const otherName = "from-another-name"
 
-// atIssuer redirects a browser that uses another name of the server, such as 127.0.0.1, to
-// the name for which cookies and passkeys are valid. ok is false if it has answered or if it
+// atIssuer redirects a browser that uses another name of the server, such as 127.0.0.1, to the name
+// for which cookies and passkeys are valid. ok is false if atIssuer has answered the request or
 // returns an error.
 func (s *Site) atIssuer(v *Visit) (ok bool, err error) {
 	r := v.R
@@ -94,7 +95,7 @@ func (s *Site) atIssuer(v *Visit) (ok bool, err error) {
 	if raw != "" {
 		raw += "&"
 	}
-	// A client that uses the other name expects it as the issuer in the answer.
+	// A client that uses the other name expects that name as the issuer in the answer.
 	if s.OAuth != nil && r.URL.Path == oauth.PathAuthorize {
 		raw += oauth.IssuerParameter + "=" + url.QueryEscape(s.OAuth.IssuerAt(r.Host)) + "&"
 	}

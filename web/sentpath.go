@@ -7,8 +7,8 @@ import (
 )
 
 // SentPath returns the path that a browser sent with a file. If a person chose a directory, the
-// path begins with its name; FileHeader.Filename has only the last name of the path. Nothing of
-// the path is checked: see space.ParsePath.
+// path begins with its name; FileHeader.Filename has only the last name of the path. The
+// caller must check the path with space.ParsePath.
 func SentPath(h *multipart.FileHeader) (string, error) {
 	_, params, err := mime.ParseMediaType(h.Header.Get("Content-Disposition"))
 	if err != nil {

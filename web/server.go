@@ -33,14 +33,14 @@ type Site struct {
 	settingsTabs []SettingsTab
 	spools       spools
 	packers      sync.Pool          // of *gzip.Writer, which compress pages
-	begun        *ratelimit.Limiter // flows that signed-in people begin
+	begun        *ratelimit.Limiter // limits the flows that signed-in people begin
 
 	// NotifyOfLink notifies a user that somebody else made or used a sign-in link.
 	NotifyOfLink func(ctx context.Context, link string)
 	closers      []func()
 }
 
-// New returns a site. The packages of the subjects add their pages to it.
+// New returns a site. The packages below web add their pages to it.
 func New(o Options) (*Site, error) {
 	u, err := url.Parse(o.Issuer)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {

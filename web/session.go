@@ -19,12 +19,12 @@ type Visit struct {
 	In      bool // the visitor is signed in
 	User    store.User
 	Session store.Session
-	Secret  string // of the session
+	Secret  string // the secret of the session
 
 	taken   []string // names of the flows that this request has used up
 	spooled func()   // frees the place of a large form; nil if there is none
 
-	spaces []service.View // of the user; read on first use
+	spaces []service.View // the spaces of the user, read on first use
 }
 
 // Actor returns the visitor as the actor of operations.
@@ -111,7 +111,7 @@ func (s *Site) RotateSession(v *Visit) error {
 	return nil
 }
 
-// ForgetSession deletes the cookies of the session and of its flows.
+// ForgetSession deletes the cookies of the session and of all flows.
 func (s *Site) ForgetSession(v *Visit) {
 	s.SetCookie(v.W, sessionCookie, "", time.Time{})
 	s.forgetFlows(v)

@@ -16,7 +16,7 @@ import (
 
 // shell is the frame around the pages of a signed-in person.
 type shell struct {
-	Label  string // of the person
+	Label  string // the name of the person
 	Spaces []spaceLink
 	More   int // number of spaces that Spaces leaves out
 	// First are the places that a phone shows in its bar. Rest and Below are two further
@@ -87,7 +87,7 @@ func (s *Site) shellOf(v *Visit, p *Page, all []service.View, failing int) *shel
 	return sh
 }
 
-// jumpsOf returns the places that only the palette has.
+// jumpsOf returns the places that the palette has in addition to those of the navigation.
 func (s *Site) jumpsOf(p *Page) (jumps []Link) {
 	add := func(name, url string) { jumps = append(jumps, Link{Name: name, URL: url}) }
 	if p.Nav != nil {
@@ -100,7 +100,7 @@ func (s *Site) jumpsOf(p *Page) (jumps []Link) {
 			add("Invite a person", base+"/members#invitations")
 		}
 		for _, t := range s.settingsTabs {
-			if t.Path != "" && t.open(p.Nav.Role) { // the sidebar has the first
+			if t.Path != "" && t.open(p.Nav.Role) { // the sidebar has the tab without a path
 				add(cmp.Or(t.Find, t.Name), base+t.Path)
 			}
 		}
@@ -115,7 +115,8 @@ func (s *Site) jumpsOf(p *Page) (jumps []Link) {
 	return jumps
 }
 
-// settingsOf returns the tabs of the settings of the page's space. It returns nil on other pages.
+// settingsOf returns the tabs of a space's settings for a page in these settings. It returns nil
+// for other pages.
 func (s *Site) settingsOf(p *Page) []Link {
 	if p.Space == nil || !slices.Contains([]string{"space", "remote", "github"}, p.Current) {
 		return nil
@@ -123,9 +124,10 @@ func (s *Site) settingsOf(p *Page) []Link {
 	return s.tabsOf(p.Space.ID, p.Space.Role)
 }
 
-// markTab marks the tab of the page at a path: the page of the tab itself, or a page below it.
+// markTab marks the tab whose page has the path at. A page below the page of a tab also belongs
+// to that tab, except for the first tab.
 func markTab(tabs []Link, at string) {
-	if dir, page := path.Split(at); page == "give" || page == "end" { // the danger zone leads to them
+	if dir, page := path.Split(at); page == "give" || page == "end" { // the danger zone links to these pages
 		at = dir + "danger"
 	}
 	for i := range tabs {

@@ -14,7 +14,7 @@ import (
 )
 
 // fragments is the name of the file with the templates that several pages of a package
-// include. Every page can also include the kit's fragments.
+// include. Every page can also include the fragments of package web.
 const fragments = "fragments.html"
 
 // pageTemplate is the template of a page.
@@ -23,13 +23,14 @@ type pageTemplate struct {
 	times bool // the page prints times
 }
 
-// baseTemplate parses the layout, the parts and the kit's fragments.
+// baseTemplate parses the layout, the parts and the fragments of package web.
 func (s *Site) baseTemplate() (err error) {
 	s.templates = map[string]func() (pageTemplate, error){}
 	s.base, err = template.New("layout").Funcs(template.FuncMap{
 		"count":      count,
 		"coded":      coded,
 		"whole":      whole,
+		"client":     func(name string) string { return strings.Replace(name, "/", " ", 1) }, // name/version
 		"asset":      func(name string) string { return s.assets[name].url },
 		"time":       timesAt(s.Now),
 		"span":       Span,
@@ -49,8 +50,8 @@ func (s *Site) baseTemplate() (err error) {
 }
 
 // AddTemplates adds the pages in the directory templates of a package: one for each file,
-// named after the file. A page can include fragments of its package and of the kit. A page
-// is parsed when it is first shown: all of them together take 4 MB.
+// named after the file. A page can include fragments of its package and of package web. A
+// page is parsed when it is first shown, because all pages together take 4 MB of memory.
 func (s *Site) AddTemplates(fsys fs.FS) error {
 	list, err := fs.Glob(fsys, "templates/*.html")
 	if err != nil {

@@ -36,9 +36,9 @@ func Shorten(text string, n int) string {
 // WholePath makes ShownPath show the whole path: no path has as many characters.
 const WholePath = 1 << 20
 
-// ShownPath returns a path as pages show it. Invisible characters are written as their
-// numbers, so that two paths never look alike when a person decides about one of them. If
-// the path has more than n characters, the middle is left out, so that the name stays.
+// ShownPath returns a path as pages show it. Invisible characters are written as their numbers, so
+// that they cannot make two paths look alike when a person decides about one of the paths. If the
+// path has more than n characters, the middle is left out, so that the name stays.
 func ShownPath[T ~string](p T, n int) string {
 	text := strings.ToValidUTF8(string(p), "\uFFFD")
 	var out []string // the text for each character
@@ -94,16 +94,31 @@ func coded(text string) template.HTML {
 	return template.HTML(b.String()) //nolint:gosec // escaped above
 }
 
-// whole returns a command as HTML in which lines break only between words. Otherwise a browser
-// also breaks a line after each hyphen, so that an option is hard to recognize.
+// whole returns a command as HTML in which lines break only between words, but neither before an
+// operator nor between an option and a short value. Otherwise a browser also breaks a line after
+// each hyphen, so that an option is hard to recognize. A word that is longer than a line breaks
+// after a slash.
 func whole(command string) template.HTML {
-	var b strings.Builder
-	for word := range strings.FieldsFuncSeq(command, unicode.IsSpace) {
-		at := strings.Index(command, word)
-		b.WriteString(command[:at] + `<span class="word">` + template.HTMLEscapeString(word) + `</span>`)
-		command = command[at+len(word):]
+	slashes := strings.NewReplacer("://", "://", "/", "/<wbr>")
+	lines := strings.Split(command, "\n")
+	for l, line := range lines {
+		var out []string
+		words := strings.Split(line, " ")
+		for i, w := range words {
+			together := w == "|" || w == "&&" ||
+				i > 0 && strings.HasPrefix(words[i-1], "-") && len(w) <= 20 && (w == "-" || !strings.HasPrefix(w, "-"))
+			if at := len(out) - 1; together && at >= 0 {
+				out[at] += " " + w
+			} else {
+				out = append(out, w)
+			}
+		}
+		for i, w := range out {
+			out[i] = `<span class="word">` + slashes.Replace(template.HTMLEscapeString(w)) + `</span>`
+		}
+		lines[l] = strings.Join(out, " ")
 	}
-	return template.HTML(b.String() + command) //nolint:gosec // words are escaped above, and the rest is space
+	return template.HTML(strings.Join(lines, "\n")) //nolint:gosec // words are escaped above
 }
 
 // DeviceOf describes the browser that sends a User-Agent, such as "Firefox on Linux". It
@@ -147,8 +162,8 @@ func Span(d time.Duration) string {
 	return d.String()
 }
 
-// TroubleOf returns a connection's Trouble for a page, with the names from GitHub made
-// safe to show.
+// TroubleOf returns l.Trouble(place) for a page. It first makes the names from GitHub safe to
+// show.
 func TroubleOf(l auth.RepositoryLink, place string) (what, way string) {
 	l.Account, l.FullName, l.GitHubLogin = Shorten(l.Account, 80), Shorten(l.FullName, 100), Shorten(l.GitHubLogin, 80)
 	return l.Trouble(place)

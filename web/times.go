@@ -14,7 +14,7 @@ const (
 	TimeWhole TimeForm = ""
 	TimeDay   TimeForm = "day"   // the day
 	TimeClock TimeForm = "clock" // the time of day
-	TimeAgo   TimeForm = "ago"   // how long ago it was, or how soon it is; the day if that is too long
+	TimeAgo   TimeForm = "ago"   // how long ago the time was, or how soon it is; the day from 30 days on
 )
 
 // timeScript converts the times of a page to the reader's time zone.
@@ -51,7 +51,7 @@ func timesAt(now func() time.Time) func(time.Time, ...TimeForm) template.HTML {
 		if as == TimeAgo || as == TimeDay {
 			title = t.Format(` title="2006-01-02 15:04:05 UTC"`)
 		}
-		// No part of this is user input.
+		// No part of this HTML is user input.
 		return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `" data-as="` + string(as) + `"` + title + `>` + text + `</time>`)
 	}
 }
@@ -59,7 +59,7 @@ func timesAt(now func() time.Time) func(time.Time, ...TimeForm) template.HTML {
 // Day formats the day of a time, in UTC.
 func Day(t time.Time) string { return t.UTC().Format("2 Jan 2006") }
 
-// agoOf says roughly how long ago t was, or how soon it is. It returns "" above 30 days.
+// agoOf says roughly how long ago t was, or how soon it is. It returns "" from 30 days on.
 func agoOf(now, t time.Time) string {
 	d := now.Sub(t)
 	form := "%s ago"

@@ -199,9 +199,9 @@ func TestUnpackAttacks(t *testing.T) {
 	}{
 		{name: "zip slip", data: zipOf(t, packed{name: "../evil", text: "x"}), says: "has the segment"},
 		{name: "zip slip in the middle", data: zipOf(t, packed{name: "a/../../evil", text: "x"}), says: "has the segment"},
-		{name: "zip slip by backslashes", data: zipOf(t, packed{name: `..\..\evil`, text: "x"}), says: "path of another system"},
+		{name: "zip slip by backslashes", data: zipOf(t, packed{name: `..\..\evil`, text: "x"}), says: "path of another operating system"},
 		{name: "an absolute path", data: zipOf(t, packed{name: "/evil", text: "x"}), says: "relative to the space"},
-		{name: "an absolute path of Windows", data: zipOf(t, packed{name: "C:/evil", text: "x"}), says: "path of another system"},
+		{name: "an absolute path of Windows", data: zipOf(t, packed{name: "C:/evil", text: "x"}), says: "path of another operating system"},
 		{name: "git's directory by its short name", data: zipOf(t, packed{name: "GIT~1/config", text: "x"}), says: "belongs to git"},
 		{name: "git's directory as a Mac reads it", data: zipOf(t, packed{name: ".g\u200cit/config", text: "x"}), says: "belongs to git"},
 		{name: "a control character", data: zipOf(t, packed{name: "good", text: "g"}, packed{name: "a\nb", text: "x"}), says: "control character"},

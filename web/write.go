@@ -45,7 +45,8 @@ func ParentOf(p space.Path) space.Path {
 	return ""
 }
 
-// PathTaken says why no new file can be created at a path. It returns "" if one can.
+// PathTaken says why no new file can be created at a path. It returns "" if the path is
+// free.
 func PathTaken(v *Visit, m service.View, p space.Path) (string, error) {
 	at, err := m.Head(v.R.Context())
 	if err != nil {

@@ -123,7 +123,7 @@ func (s *pages) showAccount(v *web.Visit) error {
 	}
 	for _, c := range clients {
 		if c.isKey() {
-			continue // on the page of keys
+			continue // keys have their own page
 		}
 		body.Clients = append(body.Clients, c)
 		body.Stdio = body.Stdio || c.Stdio
@@ -149,7 +149,7 @@ func (s *pages) showAccount(v *web.Visit) error {
 	return s.Page(v, http.StatusOK, "account", web.Page{Title: "Your account", Script: body.AddPasskey, Current: "/account", Styles: []string{"admin.css"}, Body: body, Done: web.DoneIn(v, accountDone())})
 }
 
-// latest returns when a grant was last used, or when it was created if it was never used.
+// latest returns the time of a grant's last use, or of its creation if it was never used.
 func latest(g service.Grant) time.Time {
 	if g.LastUsed.After(g.Created) {
 		return g.LastUsed

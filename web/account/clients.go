@@ -27,8 +27,8 @@ func (s *pages) clientRow(g service.Grant) client {
 	return r
 }
 
-// clientsOf returns a person's valid clients and keys. The last used or created comes
-// first. A program with a new key for each run is also listed between its runs.
+// clientsOf returns a person's valid clients and keys, sorted by their last use or creation,
+// newest first. A program with a new key for each run is also listed between its runs.
 func (s *pages) clientsOf(v *web.Visit) ([]client, error) {
 	ctx := v.R.Context()
 	grants, err := s.Service.ListGrants(ctx, v.Actor(), service.ListGrantsInput{})

@@ -40,7 +40,7 @@ type homePage struct {
 	Push     web.RemoteView
 	Held     int // number of the visitor's files that could not be committed; -1 if unknown
 	Link     *auth.RepositoryLink
-	// Wrong describes a problem with the connection, and Way its solution.
+	// Wrong describes a problem with the connection to GitHub, and Way its solution.
 	Wrong, Way string
 	Others     []service.View // the person's other spaces
 	// MoreOthers counts the spaces that the list omits.

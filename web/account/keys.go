@@ -16,7 +16,7 @@ type keysPage struct {
 	Lifetimes []int // in days
 	API       string
 	Write     bool   // the new key may change files
-	Name      string // of the new key, as typed
+	Name      string // name of the new key, as typed
 }
 
 // showKeys handles GET /account/keys.

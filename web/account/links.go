@@ -10,7 +10,7 @@ import (
 // Limits of lists of sign-in links that others made.
 const (
 	homeLinks = 1
-	maxLinks  = 500 // on the account page, if it shows all
+	maxLinks  = 500 // limit of the account page if it shows all links
 )
 
 // madeLink is a sign-in link that somebody else created for the visitor.

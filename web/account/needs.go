@@ -33,10 +33,10 @@ type knownKey struct {
 	day   string
 }
 
-// cachedKnown limits the spaces whose counts are kept.
+// cachedKnown limits the entries of the cache of counts, and of the cache of weeks.
 const cachedKnown = 500
 
-// knownKeyOf returns the key of a space as it is now.
+// knownKeyOf returns the key of a space's current state in the caches.
 func (s *pages) knownKeyOf(ctx context.Context, m service.View) (knownKey, error) {
 	at, err := m.Head(ctx)
 	return knownKey{m.ID, at, s.Now().UTC().Format(time.DateOnly)}, err
@@ -87,7 +87,7 @@ func (s *pages) knownOf(ctx context.Context, m service.View) (known, error) {
 }
 
 // needsOf lists what needs the attention of the person: first the changes to confirm in any
-// space, then the troubles of the space of the page, the most urgent first. An unused key and
+// space, then the problems of the page's space, the most urgent first. An unused key and
 // sources that cannot be updated come last.
 func (s *pages) needsOf(v *web.Visit, h homePage, clients []client) (out []need, err error) {
 	for _, w := range h.Waiting {
@@ -102,7 +102,7 @@ func (s *pages) needsOf(v *web.Visit, h homePage, clients []client) (out []need,
 		k := h.Known
 		if h.Wrong != "" {
 			out = append(out, need{"circle-alert", h.Wrong, h.Way + " Changes by your clients are kept on this server.", base + "/github", "Fix the connection", true})
-		} else if h.Push.Problem != "" { // also while the next try runs
+		} else if h.Push.Problem != "" { // Problem stays set while the server tries again
 			out = append(out, need{"circle-alert", "The last push failed", h.Push.Detail, base + "/remote", "See what to do", true})
 		}
 		if h.Held > 0 {

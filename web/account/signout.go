@@ -12,7 +12,7 @@ import (
 // signOutPage asks for confirmation if the person could not sign in again without help.
 type signOutPage struct {
 	Action string
-	ID     string // of the session, if Action needs the id
+	ID     string // id of the session, if Action needs the id
 	Return string
 	// Passkeys and Others report which ways to sign in the person can add.
 	Passkeys, Others bool

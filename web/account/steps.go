@@ -29,8 +29,8 @@ type step struct {
 }
 
 // steps returns the first steps of a new user. The connection of a client comes first, because
-// the other steps are of no use without it. They stay until each is done or the person dismisses
-// the list.
+// the other steps are of no use without it. The list stays until every step is done or the person
+// dismisses the list.
 func (s *pages) steps(v *web.Visit, h homePage, called bool) ([]step, error) {
 	if s.skipped(v, dismissCookie) {
 		return nil, nil

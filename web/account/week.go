@@ -16,8 +16,8 @@ import (
 // Limits of the overview of a week.
 const (
 	weekDays    = 7
-	weekCommits = 1000 // changes that are counted
-	weekClients = 5    // clients that are listed
+	weekCommits = 1000 // maximum number of changes that are counted
+	weekClients = 5    // maximum number of clients that are listed
 )
 
 // Sizes of the chart of a week, in its own units.
@@ -29,16 +29,16 @@ const (
 
 // week is what clients changed in the last seven days. The days are in UTC.
 type week struct {
-	Today, Whole int // changes
+	Today, Whole int // number of changes today, and in all seven days
 	Cut          bool
 	Clients      []clientWeek
 	More         int // number of clients that are not listed
 	Bars         []bar
-	Width        int    // of the chart
-	Height       int    // of the chart, with the line of days
+	Width        int    // width of the chart
+	Height       int    // height of the chart, with the line of days
 	Label        string // the chart in words
 	From         string // the first day, for the address of its changes
-	Day          string // today, likewise
+	Day          string // today, for the address of its changes
 }
 
 // clientWeek is what one client changed.

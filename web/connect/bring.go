@@ -45,7 +45,7 @@ func questions() []question {
 	}
 }
 
-// showBring is GET /spaces/{id}/bring.
+// showBring handles GET /spaces/{id}/bring.
 func (s *pages) showBring(v *web.Visit) error {
 	m, err := s.WritableSpace(v)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *pages) bring(v *web.Visit, m service.View, status int, problem, field s
 	})
 }
 
-// answerQuestions is POST /spaces/{id}/bring/questions.
+// answerQuestions handles POST /spaces/{id}/bring/questions.
 func (s *pages) answerQuestions(v *web.Visit) error {
 	m, err := s.WritableSpace(v)
 	if err != nil {
@@ -115,7 +115,7 @@ type importPage struct {
 // importEvery is the number of seconds until the page of a running import reloads.
 const importEvery = 2
 
-// showImport is GET /spaces/{id}/bring/import.
+// showImport handles GET /spaces/{id}/bring/import.
 func (s *pages) showImport(v *web.Visit) error {
 	m, err := s.WritableSpace(v)
 	if err != nil {
@@ -145,7 +145,7 @@ func (s *pages) importOf(v *web.Visit, id space.SpaceID) (*service.ImportState, 
 	return s.Service.GetImport(v.R.Context(), v.Actor(), service.GetImportInput{Space: service.SpaceRef{ID: id}})
 }
 
-// beginImport is POST /spaces/{id}/bring/import.
+// beginImport handles POST /spaces/{id}/bring/import.
 func (s *pages) beginImport(v *web.Visit) error {
 	m, err := s.WritableSpace(v)
 	if err != nil {

@@ -124,7 +124,7 @@ func (s *pages) clients() []client {
 // integrate adds the commands and texts of the client's integration.
 func (s *pages) integrate(c *client) {
 	slug := c.Slug
-	if slug == "claude-desktop" { // it uses the preferences of the Claude account
+	if slug == "claude-desktop" { // shares the preferences of the Claude account with the web
 		slug = "claude"
 	}
 	x, ok := s.integration(slug)
@@ -136,7 +136,7 @@ func (s *pages) integrate(c *client) {
 	c.Text, c.Place = x.Text, x.Place
 	const dir = "~/.satchel"
 	if install := x.Install(dir + "/" + slug); install != "" {
-		c.Install = "mkdir -p " + dir + " &&\ncurl -fsSL '" + strings.ReplaceAll(s.URL("/connect/"+slug+"/files.tar.gz"), "'", "%27") + "' | tar -xzf - -C " + dir + " &&\n" + install
+		c.Install = "mkdir -p " + dir + " &&\ncurl -fsSL '" + strings.ReplaceAll(s.URL("/connect/"+slug+"/files.tar.gz"), "'", "%27") + "' |\ntar -xzf - -C " + dir + " &&\n" + install
 	}
 }
 

@@ -78,13 +78,13 @@ type arrival struct {
 	Name  string `json:"name"`
 	Key   string `json:"key"` // name of the key that it used
 	Space string `json:"space"`
-	// Other reports that, by its name, it is not the client that the page is about.
+	// Other reports that the name belongs to another client than the one that the page is about.
 	Other  bool      `json:"other"`
 	Called bool      `json:"called"`
 	At     time.Time `json:"at"`
 }
 
-// showConnect is GET /connect.
+// showConnect handles GET /connect.
 func (s *pages) showConnect(v *web.Visit) error {
 	w, err := s.awaited(v, "")
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *pages) showConnect(v *web.Visit) error {
 	})
 }
 
-// showClient is GET /connect/{client}.
+// showClient handles GET /connect/{client}.
 func (s *pages) showClient(v *web.Visit) error {
 	for _, c := range s.clients() {
 		if c.Slug != v.R.PathValue("client") {
@@ -118,7 +118,7 @@ func (s *pages) showClient(v *web.Visit) error {
 	return web.ErrNoPage
 }
 
-// downloadFiles is GET /connect/{client}/files.tar.gz.
+// downloadFiles handles GET /connect/{client}/files.tar.gz.
 func (s *pages) downloadFiles(v *web.Visit) error {
 	c, ok := s.integration(v.R.PathValue("client"))
 	if !ok {
@@ -236,7 +236,7 @@ func (s *pages) refusedSince(v *web.Visit, since time.Time) []web.RefusedRequest
 	return out[:min(len(out), maxRefusals)]
 }
 
-// connectStatus is GET /connect/status, which the script polls.
+// connectStatus handles GET /connect/status, which the script polls.
 func (s *pages) connectStatus(v *web.Visit) error {
 	since, ok := sinceOf(v.R)
 	if !ok {

@@ -9,7 +9,8 @@ type sample struct {
 	Code      string
 }
 
-// samples returns the programs for an MCP address and the address of the REST API. Each saves a fact.
+// samples returns the programs for an MCP address and the address of the REST API. Each program
+// saves a fact.
 func samples(mcp, api string) []sample {
 	fill := strings.NewReplacer("{MCP}", mcp, "{API}", api)
 	all := []sample{

@@ -34,10 +34,10 @@ type activityPageData struct {
 	Undoing bool     // the form to undo a time span is open
 	Since   string   // the beginning of the time span that the form to undo offers
 	Next    string   // the address of older changes
-	Fresh   bool     // the newest changes, unfiltered
+	Fresh   bool     // the page shows the newest changes, unfiltered
 	Stream  string
 	Said    string // confirms what the visitor just did
-	Again   string // the commit that did it, which can be undone
+	Again   string // the commit that the visitor just made, and can undo
 	Reviews []waitingFile
 	Behind  bool // the search for waiting changes is not complete
 	More    int  // number of waiting files that are not listed
@@ -94,11 +94,11 @@ type changeItem struct {
 	When    time.Time
 	Files   []changedFile
 	More    int  // number of files that are not listed
-	Root    bool // it is the first commit
+	Root    bool // the change is the first commit
 	URL     string
-	Undone  string // the address of the commit that undid it
+	Undone  string // the address of the commit that undid the change
 	Turn    *turn  // the turn of which this is the newest change; nil for other changes
-	Other   bool   // it is the first change after a turn that belongs to no turn
+	Other   bool   // the change belongs to no turn, and is the first such change after a turn
 }
 
 type changedFile struct {
@@ -149,7 +149,7 @@ type commitFiles struct {
 // cachedCommits is the maximum number of commits in the cache of changed files.
 const cachedCommits = 4000
 
-// filesOf returns the first files that a commit changed, and the number of all.
+// filesOf returns the first files that a commit changed, and the number of all changed files.
 func (s *pages) filesOf(ctx context.Context, m service.View, c space.Commit) (commitFiles, error) {
 	key := commitKey{m.ID, c.ID}
 	if f, ok := s.files.Get(key); ok {
@@ -167,8 +167,8 @@ func (s *pages) filesOf(ctx context.Context, m service.View, c space.Commit) (co
 	return f, nil
 }
 
-// timeForms are the accepted formats of a time. Browsers send the first one for a date and
-// time input.
+// timeForms are the accepted formats of a time. Browsers send the first format for an input
+// of the type datetime-local.
 var timeForms = []string{"2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02", time.RFC3339}
 
 // parseTime parses a time. The time is in UTC unless the text names a zone. It returns the
@@ -211,7 +211,7 @@ func filterOf(q url.Values) (activityFilter, space.LogQuery, error) {
 	switch {
 	case f.Client != "":
 		log.Tools = space.AITools()
-	case f.Tool == space.ToolWeb: // every tool of the pages
+	case f.Tool == space.ToolWeb: // stands for all tools of the web pages
 		log.Tool, log.Tools = "", space.WebTools()
 	}
 	return f, log, nil
@@ -331,7 +331,7 @@ func makersIn(list []space.Commit, f activityFilter) (clients, people []string, 
 	note(&by, f.Tool)
 	for _, c := range list {
 		if web.MakerOf(c) == "ai" {
-			note(&clients, space.ClientName(c.Client)) // so that the filter lists a client once after an update
+			note(&clients, space.ClientName(c.Client)) // without the version
 		}
 		note(&people, c.Author.Name)
 		switch {

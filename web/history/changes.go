@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bytes"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -19,14 +20,14 @@ const (
 	changesShown  = 25        // number of files whose lines are shown
 	changesMany   = 100       // above this number of files, changesOfMany applies
 	changesOfMany = 5         // number of files whose lines are shown if there are many files
-	changesLines  = 4000      // number of lines of all files together
-	changesBytes  = 512 << 10 // in bytes; a larger file is only named
+	changesLines  = 4000      // number of lines after which no further file's lines are shown
+	changesBytes  = 512 << 10 // size of a file in bytes; a larger file is only named
 )
 
 // changesPage is the page of a commit or of a comparison.
 type changesPage struct {
 	Commit *commitView // nil for a comparison
-	From   *commitRow  // of a comparison; nil for the beginning of the history
+	From   *commitRow  // start of a comparison; nil for the beginning of the history
 	To     *commitRow
 	Path   string // the path of the comparison; "" for everything
 
@@ -36,7 +37,7 @@ type changesPage struct {
 	Unshown        bool // the lines of some files are not shown
 	Added, Removed int
 	Write          bool
-	Restore        string // the address of the forms
+	Restore        string // the address of the forms that restore a version
 	At, Before     space.CommitID
 	Newest         bool   // At is the current version
 	History        string // the address of the history
@@ -50,9 +51,9 @@ type commitView struct {
 	ID              string
 	Time            time.Time
 	How             string // how the change was made, if on the pages or with git
-	Claims          bool   // the message says, wrongly, that this server made the change
+	Claims          bool   // the message says, without proof, that this server made the change
 	Tool, Client    string
-	Parent          string // addresses
+	Parent          string // address of the parent commit; the fields below are addresses too
 	Files, Download string
 	Undo, Undone    string
 }
@@ -216,6 +217,13 @@ func (s *pages) addChanges(v *web.Visit, m service.View, body *changesPage, from
 				return err
 			}
 			d := render.Patch(patch, budget)
+			if f.Status == space.Modified {
+				content, err := m.ReadBlob(v.R.Context(), f.New)
+				if err != nil {
+					return err
+				}
+				d.End(bytes.Count(bytes.TrimSuffix(content, []byte("\n")), []byte("\n")) + 1)
+			}
 			lines += len(d.Rows)
 			body.Added, body.Removed = body.Added+d.Added, body.Removed+d.Removed
 			switch {

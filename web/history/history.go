@@ -69,7 +69,7 @@ type historyPage struct {
 	Walked  int
 	Path    string
 	// Compare is the address that compares two versions. It is empty if there are fewer
-	// than two.
+	// than two versions.
 	Compare string
 	// Choosing reports whether the visitor chooses two versions to compare. Choose is the
 	// address that begins the choice, or ends it.
@@ -77,7 +77,7 @@ type historyPage struct {
 	Choose   string
 	Restore  string // the address of the forms that restore a version; empty for readers
 	// Moved is the earlier path of the file or directory, and MovedFrom is the address of
-	// its history there. Both are empty if it did not move.
+	// its history there. Both are empty if the file or directory did not move.
 	Moved, MovedFrom string
 }
 
@@ -89,11 +89,11 @@ type historyDay struct {
 type commitRow struct {
 	URL, ID, Subject string
 	Author, By       string // the person, and how they made the change
-	Client           string // the client that made it for them; empty for a person
+	Client           string // the client that made the change; empty if the person did
 	Time             time.Time
 	Twin             bool // another commit of the list was made in the same minute
 	Files            int  // number of changed files, in the history of the whole space; 0 if unknown
-	// These fields are set in the history of a path.
+	// Version and Back are set only in the history of a path.
 	Version string // the address of the path at this commit; "" if it did not exist
 	Back    bool   // the version can be restored, because it differs from the current one
 	At      space.CommitID
@@ -332,7 +332,7 @@ func fileName(p space.Path) string {
 	return web.ShownPath(dir, 200) + web.ShownPath(base, 150)
 }
 
-// messageOf returns the message of a commit without its first line.
+// messageOf returns the message of a commit without its first line, shortened if it is long.
 func messageOf(message string) string {
 	_, rest, _ := strings.Cut(strings.TrimSpace(message), "\n")
 	var lines []string

@@ -11,7 +11,7 @@ import (
 
 // movedFrom returns the path from which a commit moved p, and the parent of the commit. The
 // history of p continues at from, starting with that parent. Both are empty if the commit
-// did not move p, if more than one deleted path has the same contents, or if the commit
+// did not move p, if more than one deleted path has the same contents as p, or if the commit
 // changed more than [web.MaxMoved] files.
 func (s *pages) movedFrom(v *web.Visit, m service.View, p space.Path, c space.Commit) (from space.Path, before space.CommitID, err error) {
 	if c.Parent == "" {

@@ -21,8 +21,8 @@ const undoListed = 100
 const maxMovesTold = 20
 
 // keptFile is a file that an undo leaves unchanged. History is the address of its history. Gone
-// reports whether the file no longer exists. MovedTo is then its new path and Moved the
-// address, if known.
+// reports whether the file no longer exists at its path. If it was moved, MovedTo is its new path,
+// and Moved is the address of the file there.
 type keptFile struct {
 	Path, History  string
 	Gone           bool
@@ -64,12 +64,12 @@ type revertPage struct {
 	After   string // the last commit of this page, if there may be more
 	Older   string // the address of the next page
 	Skipped int    // number of changes that are undone already and not listed
-	// These fields describe the result.
+	// The fields below describe the result.
 	Done    bool
 	Changed bool
 	Made    string
 	Again   string     // the new commit, which can be undone
-	Kept    []keptFile // files that have changed since
+	Kept    []keptFile // files that changed later, and that the undo leaves unchanged
 	Refused []space.Rejection
 }
 
@@ -151,7 +151,7 @@ func (s *pages) revert(v *web.Visit) error {
 			return s.See(v, to)
 		}
 	}
-	// The previous page would list the kept files again, so the result links to older
-	// changes instead.
+	// The list from which the person came would have the changes of the kept files again, so the
+	// result links to older changes instead.
 	return s.undone(v, m, c, olderOf(m.ID, v.R.PostFormValue("of"), v.R.PostFormValue("from"), v.R.PostFormValue("after")))
 }

@@ -16,14 +16,14 @@ const turnGap = 30 * time.Minute
 // turn is what one client did for one person without a long pause. Usually it is one
 // conversation.
 type turn struct {
-	Client       string // as the commits name it
+	Client       string // the client's name in the commits
 	Person       string
-	Name         string // as the page shows it
-	Count        int    // of its changes that are not undone
+	Name         string // the client's name on the page
+	Count        int    // number of its changes that are not undone
 	Since, Until string // the span of its changes, as a form sends it
 }
 
-// ofTurn reports whether a commit can belong to a turn: only those of clients do.
+// ofTurn reports whether a commit can belong to a turn. Only the commits of clients can.
 func ofTurn(c space.Commit) bool { return web.MakerOf(c) == "ai" && c.Client != "" }
 
 // turnsOf returns the turns in a list of commits that is sorted newest first. The key of each
@@ -50,8 +50,8 @@ func turnsOf(list []space.Commit, undone map[string]space.CommitID) map[space.Co
 }
 
 // undoClient handles POST /spaces/{id}/undo-client. It undoes what a client changed in a time
-// span, and redirects to a page that offers to undo the undo. If look is set, it undoes nothing
-// and redirects to the list of these changes.
+// span, and redirects to a page that offers to undo the undo. If the form's field look is set, it
+// undoes nothing and redirects to the list of the client's changes.
 func (s *pages) undoClient(v *web.Visit) error {
 	m, err := s.WritableSpace(v)
 	if err != nil {
@@ -134,8 +134,9 @@ func (s *pages) undoneAt(v *web.Visit, m service.View, made space.CommitID) stri
 	return web.DoneURL(web.PageURL(m.ID, "files", "", ""), "undone")
 }
 
-// said confirms what the visitor just did, and returns the commit that did it, to be undone.
-// Anybody can send a link to this page, so said returns only a recent undo made on the pages.
+// said returns a text that confirms what the visitor just did. again is the commit that did it,
+// for the form that undoes it. Anybody can send a link to this page, so again is only a recent undo
+// that was made on the pages.
 func (s *pages) said(v *web.Visit, m service.View) (text, again string) {
 	q := v.R.URL.Query()
 	switch q.Get("done") {

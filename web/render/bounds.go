@@ -6,16 +6,16 @@ import (
 )
 
 // Limits of a Markdown document. A document beyond them is shown as source. The parser's
-// work grows with the square of the open emphasis and brackets in a block, and faster with
-// nesting. Its output grows with the product of the rows and columns of a table, and with
-// the product of the footnotes and the references to them. The limits are checked first,
-// because the parser cannot be stopped.
+// work grows with the square of the number of open emphasis marks and brackets in a block, and
+// faster with nesting. Its output grows with the product of the rows and columns of a table, and
+// with the product of the footnotes and the references to them. The limits are checked before
+// parsing, because the parser cannot be stopped.
 const (
 	MaxMarkdown = 256 << 10 // bytes
 	maxNesting  = 48        // quote and list marks at the start of a line
 	maxIndent   = 40        // columns before a list mark
 	maxHeadings = 3000
-	maxCells    = 20_000     // of tables
+	maxCells    = 20_000     // cells of tables
 	maxNotes    = 1000       // footnotes and references to them; the parser compares all pairs
 	maxHTML     = 2 << 20    // bytes of HTML
 	maxMarkup   = 3 << 19    // bytes of tags in highlighted source code
@@ -30,7 +30,7 @@ func affordable(src []byte) bool {
 		return false
 	}
 	var emphasis, brackets, work, headings, cells, columns int
-	// This also counts marks in code. The count may be too high, but never too low.
+	// This also counts "[^" in code, so the count may be too high, but never too low.
 	if bytes.Count(src, []byte("[^")) > maxNotes {
 		return false
 	}

@@ -11,7 +11,7 @@ import (
 
 // Limits of the differences on a page.
 const (
-	MaxPatchLines = 1500     // lines of a file
+	MaxPatchLines = 1500     // lines of the difference of a file
 	maxLineBytes  = 16 << 10 // bytes of a line
 	maxPairBytes  = 400      // bytes of a line in which changed words are marked
 	MaxPageLines  = 1 << 20  // bytes of the HTML of all lines of a page
@@ -38,7 +38,7 @@ type Row struct {
 	HTML template.HTML
 
 	text string
-	twin int // of a removed line: the row of the line that replaced it; 0 if there is none
+	twin int // for a removed line: the index of the row that replaced it; 0 if there is none
 }
 
 // Change is the difference of a file.
@@ -48,6 +48,14 @@ type Change struct {
 	Binary         bool
 	// Cut reports whether lines at the end, or the end of a line, are missing.
 	Cut bool
+}
+
+// End marks that lines at the end of the file are left out, if they are. n is the number of lines
+// of the file after the change.
+func (c *Change) End(n int) {
+	if i := len(c.Rows) - 1; i >= 0 && !c.Cut && c.Rows[i].New > 0 && c.Rows[i].New < n {
+		c.Rows = append(c.Rows, Row{Kind: '@'})
+	}
 }
 
 // Patch parses the unified diff of a file. If the budget does not suffice, it omits lines

@@ -93,3 +93,15 @@ func TestPagesAreBounded(t *testing.T) {
 		t.Errorf("another page: %v", c.Rows)
 	}
 }
+
+// A file that goes on after the last line of its difference says so.
+func TestTheEndOfADifference(t *testing.T) {
+	const patch = "@@ -1,2 +1,3 @@\n one\n+two\n three\n"
+	for n, want := range map[int]byte{3: ' ', 4: '@'} {
+		c := render.Patch(patch, render.NewBudget())
+		c.End(n)
+		if got := c.Rows[len(c.Rows)-1].Kind; got != want {
+			t.Errorf("a file of %d lines ends with %q, want %q", n, got, want)
+		}
+	}
+}

@@ -11,7 +11,7 @@ import (
 // class is the class of a token of source code, in the scanner and in the HTML.
 type class byte
 
-// The classes. Text has none.
+// The classes. text0 is for text, which has no class in the HTML.
 const (
 	text0   class = 0
 	comment class = 'c'
@@ -32,14 +32,14 @@ type language struct {
 	fold   bool   // keywords are case-insensitive
 	ident  string // characters of words besides letters, digits and _
 	keys   bool   // a word or a string before a colon is a keyword
-	tags   bool   // <a b="c">
-	diff   bool   // lines that begin with + or -
+	tags   bool   // the language has tags such as <a b="c">
+	diff   bool   // the language is a diff, in which + or - begins a changed line
 }
 
 type quote struct {
 	open, end string
 	escape    bool // \ escapes the next character
-	multi     bool // may contain line breaks
+	multi     bool // the text may contain line breaks
 }
 
 // Source highlights source code. The name of the file determines the language. Each line is
@@ -70,8 +70,8 @@ func escapeText(s string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(s, "&", "&amp;"), "<", "&lt;"), ">", "&gt;")
 }
 
-// fitting shortens a text so that it does not exceed most bytes after escaping. It reports
-// whether it removed anything.
+// fitting shortens src so that the escaped text has no more bytes than most. It reports whether
+// it removed anything.
 func fitting(src string, most int) (string, bool) {
 	n := 0
 	for i := range len(src) {
@@ -152,7 +152,7 @@ type scanner struct {
 	src   string
 	l     *language
 	words map[string]bool
-	none  []string // ends that do not occur in the rest
+	none  []string // ends of comments that do not occur in the rest of src
 	inTag bool
 }
 
@@ -169,7 +169,7 @@ func (s *scanner) next(at int) (int, class) {
 		}
 	}
 	for _, c := range s.l.line {
-		// In shells and similar languages, # begins a comment only after a space.
+		// A # or ; begins a comment only at the start of a line or after a space, as in shells.
 		if strings.HasPrefix(rest, c) && (c != "#" && c != ";" || start || unicode.IsSpace(rune(s.src[at-1]))) {
 			return lineEnd(rest), comment
 		}
@@ -178,7 +178,7 @@ func (s *scanner) next(at int) (int, class) {
 		return s.tag(rest)
 	}
 	for _, q := range s.l.quotes {
-		// In a configuration, a quote after a letter is an apostrophe.
+		// In a language with keys, such as YAML, a quote after a letter is an apostrophe.
 		if strings.HasPrefix(rest, q.open) && !(s.l.keys && at > 0 && isByte(s.src[at-1])) {
 			n := s.quoted(rest, q)
 			if s.l.keys && strings.HasPrefix(strings.TrimLeft(rest[n:min(len(rest), n+8)], " \t"), ":") {

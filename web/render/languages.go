@@ -74,7 +74,7 @@ func languageOf(name string) *language {
 	case "cs", "csharp", "c#":
 		return &language{line: slashes, block: stars, quotes: []quote{three, double, single}, words: "abstract as async await base bool break byte case catch char class const continue decimal default delegate do double else enum event explicit extern false finally fixed float for foreach get if implicit in int interface internal is lock long namespace new null object out override params partial private protected public readonly record ref return sealed set short static string struct switch this throw true try typeof uint using var virtual void volatile while yield"}
 	case "rs", "rust":
-		// Single quotes are not strings here, because a single one begins a lifetime.
+		// Single quotes do not begin strings here, because in Rust one also begins a lifetime.
 		return &language{line: slashes, block: stars, quotes: []quote{{`"`, `"`, true, true}}, words: "as async await break const continue crate dyn else enum extern false fn for if impl in let loop match mod move mut pub ref return self Self static struct super trait true type unsafe use where while bool char str String u8 u16 u32 u64 usize i8 i16 i32 i64 isize f32 f64 Option Result Vec Some None Ok Err"}
 	case "rb", "ruby":
 		return &language{line: hash, quotes: both, ident: "?!@", words: "alias and begin break case class def defined? do else elsif end ensure false for if in module next nil not or redo rescue retry return self super then true undef unless until when while yield require require_relative attr_reader attr_accessor"}

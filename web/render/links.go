@@ -11,12 +11,12 @@ import (
 type target struct {
 	href     string
 	external bool
-	image    string // the address of the content, if it is a file of the space
-	path     string // of the file, in the space
+	image    string // the address of the content, if the target is in the space
+	path     string // the path of the target in the space; "" if it is elsewhere
 }
 
-// resolve returns the target of a link. ok is false if pages must not link there: the
-// scheme is not http, https or mailto, or the path is outside of the space.
+// resolve returns the target of a link. ok is false if pages must not link there: dest is
+// invalid, its scheme is not http, https or mailto, or its path is outside of the space.
 func (p Place) resolve(dest string) (t target, ok bool) {
 	if dest == "" || strings.ContainsFunc(dest, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return target{}, false
@@ -63,8 +63,8 @@ func (p Place) resolve(dest string) (t target, ok bool) {
 	return t, true
 }
 
-// within returns the path of a name in a document in dir. It returns false if the path is
-// outside of the space, or cannot be the path of a file.
+// within returns the path in the space that name means in a document of the directory dir. It
+// returns false if the path is outside of the space, or cannot be the path of a file.
 func within(dir, name string) (string, bool) {
 	if strings.HasPrefix(name, "/") {
 		dir = ""

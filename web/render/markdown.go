@@ -35,7 +35,7 @@ type Place struct {
 // Document is a rendered document.
 type Document struct {
 	HTML     template.HTML
-	Fields   []Field // of the front matter, in their order
+	Fields   []Field // the fields of the front matter, in their order
 	Problem  string  // why the front matter could not be read, or ""
 	Headings []Heading
 }

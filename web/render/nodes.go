@@ -21,12 +21,12 @@ type writer struct {
 	src []byte
 
 	raw      map[ast.Node][]piece
-	anchors  map[int]string // by line of src, from 0
+	anchors  map[int]string // by the line of a heading in src, counted from 0
 	used     map[string]bool
-	repeats  map[string]int // by the anchor of a heading
+	repeats  map[string]int // by anchor: the last number that was added to it
 	headings []Heading
-	levels   []int // of the last heading and the headings above it
-	line     int   // line and offset of the last heading
+	levels   []int // the levels of the last heading and of the headings that contain it
+	line     int   // line and offset are where the last heading is in src
 	offset   int
 	inLink   int
 	markup   int // bytes that tags of source code may still use

@@ -12,11 +12,11 @@ import (
 
 // piece is a part of raw HTML in a document.
 type piece struct {
-	text string // as in the document
+	text string // the text as it is in the document
 	// tag is the name of an allowed element. end reports whether this is its end tag.
 	tag  string
 	end  bool
-	pass bool // has its counterpart, or needs none
+	pass bool // the piece is written as HTML: it fits, and has its counterpart or needs none
 	// other is set for a part that is Markdown. Then the other fields are not set.
 	other bool
 	kind  html.TokenType
@@ -51,7 +51,8 @@ func spans(tag string) bool {
 	return false
 }
 
-// fits reports whether an element may be a direct child of another. in is "" for the document.
+// fits reports whether the element tag may be a direct child of the element in. in is "" for the
+// document.
 // Browsers end elements early where these rules are broken. An end tag could then end an element of
 // the page around the document.
 func fits(tag, in string) bool {
@@ -255,9 +256,9 @@ func pair(all []*piece, part []int) {
 			open = slices.Delete(open, 0, 1)
 		}
 	}
-	// Some elements are only allowed in others.
+	// Refuse the elements that do not fit into the element around them.
 	var in []string    // the open elements that pass
-	var refused []bool // for each open element
+	var refused []bool // for each open element, whether it does not fit
 	for _, p := range all {
 		switch {
 		case p.other && len(in) > 0 && ofTable(in[len(in)-1]):

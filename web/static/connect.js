@@ -72,11 +72,9 @@
     box.querySelector('[data-refused-list]').replaceChildren(...list.map((r) => {
       const li = element('li');
       const name = element('strong');
-      name.append(element('bdi', r.name || 'A client without a name'));
-      const hint = element('span');
-      hint.className = 'hint';
-      hint.append('(', element('code', r.asked), `, ${r.status})`);
-      li.append(name, ': ', r.why ? element('bdi', r.why) : 'refused.', ' ', hint);
+      name.append(element('bdi', r.name?.replace('/', ' ') || 'A client without a name'));
+      li.title = `${r.asked}, ${r.status}`;
+      li.append(name, ': ', r.why ? element('bdi', r.why) : 'refused.');
       return li;
     }));
   }
