@@ -12,7 +12,7 @@ import (
 	"satchel/internal/space"
 )
 
-// maxEmail is the maximum length of an address in bytes. checkLabel allows the same.
+// maxEmail is the maximum length of an address in bytes. checkLabel has the same limit.
 const maxEmail = 200
 
 // CheckEmail returns a fault.Invalid unless s is one address of ASCII characters and
@@ -55,8 +55,9 @@ func (s *Store) SetEmail(ctx context.Context, by Actor, user space.UserID, email
 	})
 }
 
-// fillEmail sets the address of a user who has none. The caller has called lockUsers. fillEmail
-// ignores an invalid address or one of another user, so that the caller's operation succeeds.
+// fillEmail sets the address of a user who has none. The caller has called lockUsers. If email
+// is invalid or another user has it, fillEmail does nothing, so that the caller's operation
+// succeeds.
 func (s *Store) fillEmail(tx *gorm.DB, by Actor, u *userRow, email string) error {
 	if u.Email != "" || email == "" || CheckEmail(email) != nil {
 		return nil

@@ -11,10 +11,10 @@ import (
 	"satchel/internal/space"
 )
 
-// AuditFilter selects the entries of AuditOf. The zero value selects all.
+// AuditFilter selects the entries that AuditOf returns. The zero value selects all.
 type AuditFilter struct {
-	// Users limits the entries to acts by these users, about them, or about grants of their
-	// clients.
+	// Users limits the entries to acts by these users, and acts about these users or their
+	// grants.
 	Users []space.UserID
 	// Act is the beginning of the action, such as "grant." or "user.create".
 	Act string
@@ -23,8 +23,8 @@ type AuditFilter struct {
 	// Client is the name of a client or a key. It selects the entries about clients and grants
 	// with this name, and about the grants of such clients.
 	Client string
-	// Since and Until limit the times of the entries; Until is not in the range. A zero time is
-	// no limit.
+	// Since and Until limit the times of the entries. An entry at the time Until itself is not
+	// selected. A zero time is no limit.
 	Since, Until time.Time
 }
 
@@ -78,8 +78,9 @@ func (s *Store) AuditOf(ctx context.Context, f AuditFilter, before int64, limit 
 	return out, nil
 }
 
-// nameQueries returns the queries that find the name for an id: OWNER/NAME for a space, and
-// "gil (removed)" for a removed user, which cannot be the name of a user.
+// nameQueries returns the SQL queries that find names by ids. The name of a space is OWNER/NAME,
+// or only NAME if its owner was removed. The name of a removed user looks like "gil (removed)",
+// which no other user can have.
 func nameQueries() []string {
 	return []string{
 		`SELECT id, CASE WHEN removed = 0 THEN name ELSE name || ' (removed)' END AS name FROM auth_users WHERE id IN ?`,
@@ -95,7 +96,8 @@ func nameQueries() []string {
 }
 
 // NamesOf returns the names of users, spaces, clients, grants and invitations by id. The caller
-// passes at most 10,000 ids. NamesOf omits ids without a name. Removed users keep their names.
+// passes at most 10,000 ids. NamesOf omits ids without a name. Removed users and deleted spaces
+// have names such as "gil (removed)".
 func (s *Store) NamesOf(ctx context.Context, ids []string) (map[string]string, error) {
 	out := map[string]string{}
 	if len(ids) == 0 {

@@ -11,7 +11,7 @@ import (
 // blockedRow records how a removed user signed in. The allow list may still contain them,
 // and must not admit them again.
 type blockedRow struct {
-	Issuer   string `gorm:"primaryKey"` // empty for a block of an address
+	Issuer   string `gorm:"primaryKey"` // empty if the row blocks an address
 	Subject  string `gorm:"primaryKey"`
 	EmailKey string
 	At       int64

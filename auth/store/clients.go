@@ -14,7 +14,7 @@ import (
 	"satchel/internal/fault"
 )
 
-// Limits of what a client says about itself.
+// Limits of a client's data. maxRedirects is a number of redirect URIs; the others are in bytes.
 const (
 	maxClientID     = 2048
 	maxRedirects    = 32
@@ -77,7 +77,7 @@ func (s *Store) RegisterClient(ctx context.Context, c auth.Client) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		full, err := s.clientsFull(tx, time.Minute)
 		if err == nil && full {
-			// Perhaps other clients were deleted, or a sweep is due.
+			// The cached count may include deleted clients, or a sweep may be due.
 			if _, err = s.sweepClients(tx, s.now(), sweepBatch); err == nil {
 				full, err = s.clientsFull(tx, 0)
 			}
@@ -101,7 +101,8 @@ func (s *Store) RegisterClient(ctx context.Context, c auth.Client) error {
 // person time to sign in.
 const undisturbed = time.Minute
 
-// crowdedOut deletes an idle client to make room for a new one. full reports that there is none.
+// crowdedOut deletes the oldest idle client to make room for a new one. An idle client is older
+// than undisturbed, never got a token and has no code. full reports whether no client is idle.
 func (s *Store) crowdedOut(tx *gorm.DB) (full bool, err error) {
 	done := tx.Exec(`DELETE FROM auth_clients WHERE id = (SELECT c.id FROM auth_clients c
 		WHERE c.kind = ? AND c.last_used = 0 AND c.created < ? AND NOT EXISTS (SELECT 1 FROM auth_codes k WHERE k.client_id = c.id)
@@ -116,11 +117,11 @@ func (s *Store) crowdedOut(tx *gorm.DB) (full bool, err error) {
 // slow. The cached count may be too high. It is too low only if other processes added clients.
 type clientCount struct {
 	n  int
-	at time.Time // when they were counted
+	at time.Time // when the clients were counted
 }
 
 // clientsFull reports whether the limit of clients is reached. If it is not, clientsFull
-// adds one to the count. It counts again if the last count is older than old.
+// adds one to the cached count. If that count is older than old, it counts the clients again first.
 func (s *Store) clientsFull(tx *gorm.DB, old time.Duration) (bool, error) {
 	s.mu.Lock()
 	c := s.clients
@@ -193,9 +194,9 @@ func (s *Store) Clients(ctx context.Context) ([]auth.Client, error) {
 	return out, nil
 }
 
-// DeleteClient deletes a client and revokes all its grants. The id can also belong to a
-// client with a metadata document. The store has only grants of such a client. The error is
-// a fault.NotFound if the store has neither the client nor a grant.
+// DeleteClient deletes a client and revokes all its grants. The id can also be the URL of a
+// client's metadata document. The store has only grants of such a client. The error is a
+// fault.NotFound if the store has neither the client nor a grant of it.
 func (s *Store) DeleteClient(ctx context.Context, by Actor, id string) error {
 	id = lookup(id)
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {

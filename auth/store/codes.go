@@ -26,7 +26,7 @@ type codeRow struct {
 	RedirectURI            string `gorm:"column:redirect_uri"`
 	Challenge              string
 	Created, Expires, Used int64
-	GrantID                string // set by the redemption
+	GrantID                string // set when the code is redeemed
 }
 
 func (codeRow) TableName() string { return "auth_codes" }
@@ -36,8 +36,8 @@ func refuse(cause error, format string, args ...any) error {
 	return fault.Wrap(cause, fault.Invalid, format, args...)
 }
 
-// CreateCode stores a person's consent until the client redeems the code. It keeps only the
-// scopes that the person's role allows. The error is a fault.NotFound if the user or the space
+// CreateCode stores a person's consent, and returns the authorization code for it. It keeps only
+// the scopes that the person's role allows. The error is a fault.NotFound if the user or the space
 // does not exist or the user is not a member. It is a fault.Forbidden if the user is suspended
 // or the role allows none of the scopes, and a fault.Invalid for a malformed consent.
 func (s *Store) CreateCode(ctx context.Context, c auth.Consent) (auth.Secret, error) {
@@ -96,9 +96,9 @@ func inOrderOfScopes(scopes []space.Scope) []space.Scope {
 	return out
 }
 
-// Redeem creates a grant and its first tokens from an authorization code. Only one of
-// several calls succeeds. A second redemption revokes the grant, because one of the two
-// callers stole the code (RFC 6749 section 4.1.2). If a request has a wrong client,
+// Redeem creates a grant and its first tokens from an authorization code. Only one call with
+// the same code succeeds. A second redemption revokes the grant, because one of the two
+// callers may have stolen the code (RFC 6749 section 4.1.2). If a request has a wrong client,
 // redirect URI, verifier or resource, the code stays valid for the right client.
 //
 // If Redeem refuses the request, the error is a fault.Invalid that wraps auth.ErrInvalidGrant
@@ -118,7 +118,7 @@ func (s *Store) Redeem(ctx context.Context, r auth.Redemption) (auth.Tokens, err
 		return auth.Tokens{}, errUnknownCode()
 	}
 	var out auth.Tokens
-	var refused error // an error of the client, which must not roll back the transaction
+	var refused error // the error for the client, returned after the commit to keep the revocation
 	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
 		u, err := s.lockHolder(tx, user)
 		if err != nil {
@@ -161,8 +161,8 @@ func errUnknownCode() error {
 	return refuse(auth.ErrInvalidGrant, "The code is not known here, or has expired; begin again.")
 }
 
-// lockHolder calls lockActive for a token request. Its error only says that the client must
-// ask the person again.
+// lockHolder calls lockActive for a token request. Its errors for a removed or suspended user
+// do not name the user.
 func (s *Store) lockHolder(tx *gorm.DB, id string) (userRow, error) {
 	u, err := s.lockActive(tx, space.UserID(id))
 	switch fault.CodeOf(err) {
@@ -174,7 +174,8 @@ func (s *Store) lockHolder(tx *gorm.DB, id string) (userRow, error) {
 	return u, err
 }
 
-// check verifies that the request comes from the client that got the code.
+// check verifies that the code has not expired, and that the request has the code's redirect
+// URI, verifier and resource.
 func (c codeRow) check(r auth.Redemption, now int64) error {
 	switch {
 	case now >= c.Expires:
@@ -262,7 +263,7 @@ func (s *Store) firstTokens(tx *gorm.DB, c codeRow, u userRow) (auth.Tokens, err
 		map[string]any{"kind": g.Kind, "client": clean(g.ClientID, 200), "name": g.Name, "space": g.SpaceID, "scopes": g.Scopes})
 }
 
-// grantEnd returns when a grant that is used now expires.
+// grantEnd returns when a grant expires if its client gets its last tokens now.
 func (s *Store) grantEnd(now time.Time) int64 {
 	return now.Add(max(s.o.RefreshLifetime, s.o.AccessLifetime)).UnixMilli()
 }

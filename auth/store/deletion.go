@@ -36,7 +36,7 @@ type Deleted struct {
 // DeleteSpace deletes the row of a space and everything that refers to it: members, grants
 // with their keys and tokens, invitations and the connection to GitHub. Later requests treat
 // the space as if it had never existed. Other packages remove their own data of the space.
-// SpaceEnded records that they have. The error is a fault.NotFound if there is no such space, or
+// SpaceEnded records that this is done. The error is a fault.NotFound if there is no such space, or
 // if owner is not empty and does not own it, and a fault.Conflict for a user's only space.
 func (s *Store) DeleteSpace(ctx context.Context, by Actor, id space.SpaceID, owner space.UserID) (Deleted, error) {
 	var out Deleted
@@ -95,8 +95,8 @@ func (s *Store) lockMembers(tx *gorm.DB, id space.SpaceID) error {
 	return wrap("lock members", err)
 }
 
-// lockSpace calls takeSpace for a deletion. Until the transaction ends, no other one can add a
-// row that refers to the space.
+// lockSpace calls takeSpace for a deletion. Until the transaction ends, no other transaction can
+// add a row that refers to the space.
 func (s *Store) lockSpace(tx *gorm.DB, id space.SpaceID) (spaceRow, error) {
 	if s.db.Kind() == database.Postgres {
 		tx = tx.Clauses(forUpdate)
@@ -104,7 +104,8 @@ func (s *Store) lockSpace(tx *gorm.DB, id space.SpaceID) (spaceRow, error) {
 	return takeSpace(tx, id)
 }
 
-// keepsOne returns an error if the space is its owner's only one.
+// keepsOne returns an error if the space is its owner's only one. Spaces of synced sources do not
+// count. A removed owner needs no space.
 func (s *Store) keepsOne(tx *gorm.DB, sp spaceRow) error {
 	var u userRow
 	if err := tx.Where("id = ?", sp.OwnerID).Take(&u).Error; err != nil {

@@ -9,10 +9,11 @@
 // Such changes are the removal or suspension of a user, the end of a membership, a lower
 // role, and the revocation or expiry of a key, token or session. Each check is one query of
 // the rows, and nothing is cached. A code, link, invitation or sign-in in progress can be
-// used once, even by simultaneous requests. The database has only the SHA-256 hash of a
+// used only once, even if requests arrive together. The database has only the SHA-256 hash of a
 // secret. Tokens that must be returned again are derived from a key outside the database.
-// The secrets of the GitHub App are encrypted with such a key. Every change writes an audit
-// entry in the same transaction, without secrets.
+// The secrets of the GitHub App are encrypted with such a key. A change writes an audit entry in
+// the same transaction, without secrets, unless it only records uses, times or a sign-in in
+// progress.
 //
 // The number of rows that strangers can create is limited, and expired rows are deleted. Ids
 // and secrets of other people look as if they did not exist (fault.NotFound).

@@ -12,8 +12,8 @@ import (
 	"satchel/internal/space"
 )
 
-// externalRow is a space of a user of another issuer, with the grant of their client. A
-// user without a space has one row without a space.
+// externalRow is a row of externalQuery: a space of a user from another issuer, with the grant of
+// their client for this space. For a user without spaces, there is one row without a space.
 type externalRow struct {
 	User                                userRow
 	SpaceID, SpaceName, OwnerName, Role string
@@ -33,13 +33,13 @@ LEFT JOIN auth_grants g ON g.user_id = u.id AND g.space_id = s.id AND g.kind = '
 WHERE i.issuer = ? AND i.subject = ?
 ORDER BY CASE WHEN m.role = 'owner' THEN 0 ELSE 1 END, m.added, s.created, s.name, s.id`
 
-// External returns the principal of a request with another issuer's token, with one query. The
-// caller sets the principal's Expires.
+// External returns the principal of a request with another issuer's token. It runs one query,
+// unless it has to create or change a grant. The caller sets the principal's Expires.
 //
 // Each client of the issuer has one grant per user and space. The client's first request
 // creates the grant, so that the person sees the client and can revoke it here. The error
-// is a fault.NotFound if the subject is not a user yet, a fault.Forbidden if they have no
-// such space, and a fault.Unauthenticated if they are suspended or the grant was revoked.
+// is a fault.NotFound if the subject is not a user yet, a fault.Forbidden if x.Space names none
+// of their spaces, and a fault.Unauthenticated if they are suspended or the grant was revoked.
 func (s *Store) External(ctx context.Context, x auth.External) (auth.Principal, error) {
 	if x.Client == "" || len(x.Client) > maxClientID || !storable(x.Client) {
 		return auth.Principal{}, fault.New(fault.Unauthenticated, "The token names no client.")
@@ -143,7 +143,7 @@ func (s *Store) externalGrant(ctx context.Context, r externalRow, x auth.Externa
 			return s.record(tx, Actor{User: space.UserID(u.ID), Via: "client"}, "grant.create", g.ID,
 				map[string]any{"kind": g.Kind, "issuer": g.Issuer, "client": g.Name, "space": g.SpaceID, "scopes": g.Scopes})
 		}
-		var had grantRow // empty, because gorm would look for the id of a filled row
+		var had grantRow // not g, because gorm would then also search for the id in g
 		q := tx.Where("user_id = ? AND space_id = ? AND issuer = ? AND client_id = ? AND kind = 'external'", g.UserID, g.SpaceID, g.Issuer, g.ClientID)
 		if err := q.Take(&had).Error; err != nil {
 			return fmt.Errorf("look up grant: %w", err)

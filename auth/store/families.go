@@ -20,7 +20,7 @@ import (
 
 // Each use of a refresh token returns a new one, so that the use of a stolen token is
 // detected (RFC 9700 section 4.14.2). The refresh tokens of a grant are its family. Each
-// has a generation, counted from 1.
+// refresh token has a generation, counted from 1.
 //
 // The tokens of a generation are HMAC-SHA256 of their kind, the grant, the generation and, for
 // an access token, the scopes. The key of the HMAC is derived from the server's key and a salt.
@@ -36,7 +36,7 @@ const (
 type familyRow struct {
 	GrantID    string `gorm:"primaryKey"`
 	Generation int64
-	KeyID      int64  // the key of Generation
+	KeyID      int64  // the id of the key that derives the tokens of Generation
 	Hash       []byte // hash of the refresh token of Generation
 	Rotated    int64  // when Generation began
 	Expires    int64
@@ -79,8 +79,8 @@ func (s *Store) deriveKey(r tokenKeyRow) (tokenKey, error) {
 	return tokenKey{r.ID, key}, nil
 }
 
-// newestKey returns the key for a new generation. It creates a new key if the newest one is
-// old.
+// newestKey returns the key for a new generation. It creates a new key if the newest one has
+// reached saltLifetime.
 func (s *Store) newestKey(tx *gorm.DB, now time.Time) (tokenKey, error) {
 	var rows []tokenKeyRow
 	if err := tx.Order("id DESC").Limit(1).Find(&rows).Error; err != nil {
@@ -88,7 +88,7 @@ func (s *Store) newestKey(tx *gorm.DB, now time.Time) (tokenKey, error) {
 	}
 	if len(rows) == 0 || now.UnixMilli() >= rows[0].Created+saltLifetime.Milliseconds() {
 		salt := make([]byte, sha256.Size)
-		rand.Read(salt) // cannot fail: crypto/rand.Read panics instead
+		rand.Read(salt) // returns no error: crypto/rand.Read ends the program instead
 		r := tokenKeyRow{Salt: salt, Created: now.UnixMilli()}
 		if err := tx.Create(&r).Error; err != nil {
 			return tokenKey{}, fmt.Errorf("make token key: %w", err)
@@ -120,7 +120,7 @@ func (k tokenKey) mac(what, grant string, generation int64, scopes string) []byt
 }
 
 // access returns the access token of a generation for these scopes. Equal scopes give the
-// same token, and other scopes give another one.
+// same token, and different scopes give different tokens.
 func (k tokenKey) access(grant string, generation int64, scopes string) auth.Secret {
 	return auth.SecretOf(auth.KindAccess, k.mac("access", grant, generation, scopes))
 }

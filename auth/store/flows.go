@@ -27,9 +27,10 @@ type flowRow struct {
 
 func (flowRow) TableName() string { return "auth_flows" }
 
-// PutFlow stores data of a sign-in in progress, such as a nonce. One TakeFlow of the same
-// kind returns the data. Anybody can start a sign-in, so the number of flows is limited: a new
-// flow replaces the one that expires first. The error is a fault.TooLarge over 64 KiB.
+// PutFlow stores data of a sign-in in progress, such as a nonce. TakeFlow returns the data once,
+// for the same kind and the returned secret. Anybody can start a sign-in, so the number of flows
+// is limited. At the limit, a new flow replaces the one that expires first. The error is a
+// fault.TooLarge if data is longer than 64 KiB.
 func (s *Store) PutFlow(ctx context.Context, kind string, data []byte, lifetime time.Duration) (auth.Secret, error) {
 	if len(data) > maxFlowBytes {
 		return auth.Secret{}, fault.New(fault.TooLarge, "The sign-in has %d bytes to remember, and %d are allowed.", len(data), maxFlowBytes)
@@ -61,8 +62,8 @@ func (s *Store) PutFlow(ctx context.Context, kind string, data []byte, lifetime 
 	return secret, nil
 }
 
-// TakeFlow deletes the data of a PutFlow and returns it. The error is a fault.NotFound if
-// it was taken, has expired, never existed or is of another kind.
+// TakeFlow deletes data that PutFlow stored, and returns it. The error is a fault.NotFound if
+// the data was taken before, has expired, never existed or is of another kind.
 func (s *Store) TakeFlow(ctx context.Context, kind, secret string) ([]byte, error) {
 	return s.openFlow(kind, secret, func(hash []byte) (rows []flowRow, err error) {
 		err = s.db.Transact(ctx, func(tx *gorm.DB) error {
@@ -72,7 +73,7 @@ func (s *Store) TakeFlow(ctx context.Context, kind, secret string) ([]byte, erro
 	})
 }
 
-// SeeFlow returns the data of a PutFlow without deleting it; see TakeFlow.
+// SeeFlow is like TakeFlow, but does not delete the data.
 func (s *Store) SeeFlow(ctx context.Context, kind, secret string) ([]byte, error) {
 	return s.openFlow(kind, secret, func(hash []byte) (rows []flowRow, err error) {
 		err = s.db.Read(ctx).Where("hash = ? AND kind = ? AND expires > ?", hash, kind, s.now().UnixMilli()).Find(&rows).Error

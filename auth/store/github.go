@@ -16,7 +16,7 @@ import (
 	"satchel/internal/space"
 )
 
-// sealApp is the purpose with which the App's secrets are encrypted.
+// sealApp is the purpose that Options.Seal gets when it encrypts or decrypts the App's secrets.
 const sealApp = "github app"
 
 type githubAppRow struct {
@@ -64,7 +64,7 @@ func (s *Store) GitHubApp(ctx context.Context) (auth.GitHubApp, bool, error) {
 		return auth.GitHubApp{}, false, err
 	}
 	if err := json.Unmarshal(text, &a.Secrets); err != nil {
-		return auth.GitHubApp{}, false, errors.New("the GitHub App's secrets are no JSON") // without err, which could contain them
+		return auth.GitHubApp{}, false, errors.New("the GitHub App's secrets are not valid JSON") // without err, which could contain them
 	}
 	return a, true, nil
 }

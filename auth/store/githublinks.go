@@ -69,7 +69,7 @@ func (s *Store) LinkRepository(ctx context.Context, by space.UserID, via string,
 			return err
 		}
 		err = tx.Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "space_id"}}, UpdateAll: true}).Create(&row).Error
-		if database.IsDuplicate(err) { // connected at the same moment
+		if database.IsDuplicate(err) { // another space connected the repository at the same moment
 			return errTaken("")
 		}
 		if err == nil {
@@ -84,9 +84,9 @@ func (s *Store) LinkRepository(ctx context.Context, by space.UserID, via string,
 	})
 }
 
-// freeRepository returns an error if another space has the repository. It ends a connection
-// that no longer works. Otherwise somebody who lost the right to push would block the
-// repository for everybody.
+// freeRepository returns an error if another space has the repository. If the other space's
+// connection no longer works, freeRepository ends it instead: somebody who lost the right to
+// push must not block the repository for everybody.
 func (s *Store) freeRepository(tx *gorm.DB, by Actor, row githubLinkRow) error {
 	var other githubLinkRow
 	err := tx.Where("repository = ? AND space_id <> ?", row.Repository, row.SpaceID).Take(&other).Error
@@ -151,7 +151,8 @@ func (s *Store) UnlinkRepository(ctx context.Context, by space.UserID, via strin
 	})
 }
 
-// unlink ends connections, and the waits for approvals of the same spaces or users.
+// unlink ends the connections that where selects, and the waits for approval of the same spaces
+// or users.
 func (s *Store) unlink(tx *gorm.DB, by Actor, where string, arg any) error {
 	var rows []githubLinkRow
 	err := tx.Where(where, arg).Find(&rows).Error
@@ -174,7 +175,7 @@ func (s *Store) unlink(tx *gorm.DB, by Actor, where string, arg any) error {
 
 // UpdateLink stores GitHub's report about a connection, unless the connection was replaced or
 // its state changed after the caller read it. changed reports whether UpdateLink stored the
-// report. The space, the repository, the person and the time of connection stay unchanged.
+// report. The space, the repository, the GitHub user and the time of connection stay unchanged.
 func (s *Store) UpdateLink(ctx context.Context, was, is auth.RepositoryLink) (changed bool, err error) {
 	err = s.db.Transact(ctx, func(tx *gorm.DB) error {
 		since := database.Millis(was.Since)
@@ -198,7 +199,7 @@ func (s *Store) UpdateLink(ctx context.Context, was, is auth.RepositoryLink) (ch
 }
 
 // PendingApproval returns since when somebody has been waiting for an approval for a space.
-// ok is false if nobody is, or if the request is too old.
+// ok is false if nobody is waiting, or if the request is too old.
 func (s *Store) PendingApproval(ctx context.Context, id space.SpaceID) (since time.Time, ok bool, err error) {
 	var rows []githubRequestRow
 	err = s.db.Read(ctx).Where("space_id = ? AND created > ?", lookup(id), s.now().Add(-s.o.KeepApprovals).UnixMilli()).Limit(1).Find(&rows).Error

@@ -118,7 +118,8 @@ func (s *Store) RevokeGrant(ctx context.Context, by Actor, id space.GrantID, use
 	})
 }
 
-// endGrant revokes one grant, and writes an audit entry.
+// endGrant revokes one grant, and writes an audit entry. It returns false if the grant was
+// already revoked.
 func (s *Store) endGrant(tx *gorm.DB, by Actor, g grantRow) (bool, error) {
 	n, err := s.revokeGrants(tx, "id = ?", g.ID)
 	if err != nil || n == 0 {
@@ -136,7 +137,7 @@ func (s *Store) endGrant(tx *gorm.DB, by Actor, g grantRow) (bool, error) {
 func (s *Store) revokeGrants(tx *gorm.DB, where string, args ...any) (int64, error) {
 	set := "UPDATE auth_grants SET revoked = ? WHERE revoked = 0 AND " + where
 	if s.db.Kind() == database.Postgres {
-		// The order is that of Flush, to avoid a deadlock.
+		// Lock the rows in the same order as Flush, to avoid a deadlock.
 		set = "UPDATE auth_grants SET revoked = ? WHERE id IN (SELECT id FROM auth_grants WHERE revoked = 0 AND " + where + " ORDER BY id FOR UPDATE)"
 	}
 	done := tx.Exec(set, append([]any{s.now().UnixMilli()}, args...)...)

@@ -77,10 +77,10 @@ func (s *Store) UserByEmail(ctx context.Context, email string) (User, error) {
 	return rows[0].user(), nil
 }
 
-// LinkIdentity lets i.User also sign in as the subject. If the user already has the identity,
+// LinkIdentity lets i.User also sign in with the identity i. If the user already has the identity,
 // its label and address change. A user without an address gets the identity's address, which
 // the issuer verified, unless another user has it. The error is a fault.Conflict if another
-// user has the identity, and a fault.Limited over 50 identities of one user.
+// user has the identity, and a fault.Limited if the user already has 50 other identities.
 func (s *Store) LinkIdentity(ctx context.Context, by Actor, i Identity) error {
 	if err := i.check(); err != nil {
 		return err
@@ -157,7 +157,7 @@ func (s *Store) UnlinkIdentity(ctx context.Context, by Actor, user space.UserID,
 		if done.RowsAffected == 0 {
 			return fault.New(fault.NotFound, "There is no such sign-in.")
 		}
-		// Otherwise the user's own row would reserve the identity for ever.
+		// Without this update, the user's own row would reserve the identity for ever.
 		err := tx.Exec("UPDATE auth_users SET issuer = ?, subject = id WHERE id = ? AND issuer = ? AND subject = ?", LocalIssuer, string(user), issuer, subject).Error
 		if err != nil {
 			return fmt.Errorf("unlink identity: %w", err)

@@ -25,7 +25,7 @@ type Invitation struct {
 	ID          string // identifies the invitation in lists; not secret
 	By          space.UserID
 	ByName      string
-	Note, Email string // by the inviter; anybody may accept, whatever Email says
+	Note, Email string // written by the inviter; Email does not limit who may accept
 	vouched     bool   // an admin or a command set Email
 	Admin       bool   // the person becomes an admin
 	// Space is empty for an invitation to the server only.
@@ -34,7 +34,7 @@ type Invitation struct {
 	Role      space.Role
 	Created   time.Time
 	Expires   time.Time
-	Used      time.Time // zero: open
+	Used      time.Time // zero if the invitation is open
 	UsedBy    space.UserID
 }
 
@@ -43,11 +43,11 @@ type NewInvitation struct {
 	// By is the inviter. It is empty for a command, which has every right.
 	By   space.UserID
 	Note string
-	// Email becomes the address of a new user without one, if an admin created the
-	// invitation. People who read an address's mail can sign in as its user.
+	// Email becomes the address of a new user without one, if an admin or a command created
+	// the invitation. People who read an address's mail can sign in as its user.
 	Email    string
 	Admin    bool
-	Space    space.SpaceID // empty for the server only
+	Space    space.SpaceID // empty for an invitation to the server only
 	Role     space.Role    // Editor or Reader; empty if Space is empty
 	Lifetime time.Duration
 }
@@ -102,8 +102,9 @@ LEFT JOIN auth_users u ON u.id = i.by_user
 LEFT JOIN auth_spaces s ON s.id = i.space_id `
 
 // CreateInvitation creates an invitation. The error is a fault.Forbidden if the inviter is not
-// an admin and the invitation is to the server only, or for an admin. It is a fault.NotFound
-// for a space that the inviter does not own, and a fault.Invalid for an invalid role.
+// an admin and the invitation is to the server only, or would make the person an admin. It is a
+// fault.NotFound for a space that the inviter does not own, a fault.Invalid for an invalid role,
+// and a fault.Limited if maxInvitations is reached.
 func (s *Store) CreateInvitation(ctx context.Context, by Actor, n NewInvitation) (auth.Secret, Invitation, error) {
 	err := checkLabel("note", n.Note)
 	if err == nil && n.Email != "" {
@@ -169,7 +170,7 @@ func (s *Store) checkInviter(tx *gorm.DB, n NewInvitation) error {
 		return fault.New(fault.Forbidden, "Only an admin can invite to the server; you can invite to a space that you own.")
 	}
 	var open int64
-	if err := tx.Model(&invitationRow{}).Where("by_user = ? AND used = 0", u.ID).Count(&open).Error; err != nil {
+	if err := tx.Model(&invitationRow{}).Where("by_user = ? AND used = 0 AND expires > ?", u.ID, s.now().UnixMilli()).Count(&open).Error; err != nil {
 		return fmt.Errorf("count invitations: %w", err)
 	}
 	if open >= maxInvitations {
@@ -217,8 +218,8 @@ func (s *Store) takeInvitation(tx *gorm.DB, secret string) (namedInvitation, err
 }
 
 // AcceptInvitation uses an invitation once. In the same transaction the user becomes a
-// member or an admin. It never lowers a role. The errors are those of PeekInvitation, and a
-// fault.Conflict for the inviter's own invitation.
+// member or an admin. It never lowers a role. The errors are those of PeekInvitation, a
+// fault.Forbidden if the user is suspended, and a fault.Conflict for the user's own invitation.
 func (s *Store) AcceptInvitation(ctx context.Context, by Actor, secret string, user space.UserID) (Invitation, error) {
 	var out Invitation
 	err := s.transact(ctx, func(tx *gorm.DB) error {
@@ -238,7 +239,7 @@ func (s *Store) AcceptInvitation(ctx context.Context, by Actor, secret string, u
 	return out, nil
 }
 
-// accept does the work of AcceptInvitation, under lockUsers.
+// accept does the work of AcceptInvitation. The caller has called lockUsers.
 func (s *Store) accept(tx *gorm.DB, by Actor, secret string, u userRow) (Invitation, error) {
 	r, err := s.takeInvitation(tx, secret)
 	if err != nil {
@@ -287,8 +288,8 @@ func (s *Store) raiseMember(tx *gorm.DB, by Actor, m memberRow) error {
 	return s.record(tx, by, "member.set", m.SpaceID, map[string]any{"user": m.UserID, "role": m.Role})
 }
 
-// Invitations returns the open invitations of one person, newest first. For the empty id,
-// it returns everyone's.
+// Invitations returns the open invitations that one person created, newest first. If by is
+// empty, it returns everyone's. It omits those whose inviter has lost the right to invite.
 func (s *Store) Invitations(ctx context.Context, by space.UserID) ([]Invitation, error) {
 	where, args := "WHERE i.used = 0 AND i.expires > ?", []any{s.now().UnixMilli()}
 	if by != "" {

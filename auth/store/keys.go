@@ -34,7 +34,7 @@ type NewKey struct {
 // CreateKey creates an API key. Only this call returns the secret, and the store does not
 // keep it. The error is a fault.NotFound if the user or the space does not exist or the
 // user is not a member. It is a fault.Invalid if scopes are missing, unknown or not allowed
-// by the user's role, or if the expiry has passed. It is a fault.Limited over 1000 keys.
+// by the user's role, or if the expiry has passed. It is a fault.Limited if maxKeys is reached.
 func (s *Store) CreateKey(ctx context.Context, by Actor, n NewKey) (space.Grant, auth.Secret, error) {
 	if err := checkLabel("name of the key", n.Name); err != nil {
 		return space.Grant{}, auth.Secret{}, err
@@ -85,7 +85,7 @@ func (s *Store) CreateKey(ctx context.Context, by Actor, n NewKey) (space.Grant,
 }
 
 // ListKeys returns the API keys of a user, newest first, including revoked and expired
-// ones. For the empty id, it returns everyone's.
+// ones. If user is empty, it returns everyone's.
 func (s *Store) ListKeys(ctx context.Context, user space.UserID) ([]Key, error) {
 	var rows []struct {
 		Row                 grantRow `gorm:"embedded"`
@@ -126,8 +126,8 @@ func (s *Store) RevokeKey(ctx context.Context, by Actor, id space.GrantID, user 
 	})
 }
 
-// verifyRow is everything that a check needs. One query reads all of it, so that it is
-// consistent.
+// verifyRow holds everything that the check of a key or token needs. One query reads all of it,
+// so that it is consistent.
 type verifyRow struct {
 	GrantID, Scopes, GrantName       string
 	KeyHash                          []byte
@@ -167,7 +167,7 @@ func (s *Store) Verify(ctx context.Context, bearer string) (auth.Principal, erro
 	return p, err
 }
 
-// CheckKey checks a key without counting this as a use; see Verify.
+// CheckKey is like Verify, but does not record a use of the key.
 func (s *Store) CheckKey(ctx context.Context, bearer string) (auth.Principal, error) {
 	key, err := auth.ParseKey(bearer)
 	if err != nil {
@@ -210,8 +210,8 @@ func errUnknown() error {
 	return fault.New(fault.Unauthenticated, "This server does not know the key; it may belong to another server.")
 }
 
-// verifyError turns the error of a check's query into a fault. If there is no row, it
-// returns unknown.
+// verifyError turns the error of a query that checks a key or token into a fault. If the query
+// found no row, verifyError returns unknown.
 func verifyError(ctx context.Context, err, unknown error) error {
 	switch {
 	case errors.Is(err, sql.ErrNoRows):

@@ -88,8 +88,8 @@ func noticeOfUse(tx *gorm.DB, row linkRow, now int64) error {
 	return wrap("note the use of a link", err)
 }
 
-// endLinksOf permanently ends the unused links of a creator who is no longer an admin, and
-// marks their notices as ended.
+// endLinksOf permanently ends the unused links of a creator who may no longer create links, and
+// marks the notices of these links as ended.
 func (s *Store) endLinksOf(tx *gorm.DB, maker string) error {
 	now := s.now().UnixMilli()
 	for _, stmt := range []string{
@@ -134,11 +134,12 @@ func (s *Store) LinkNotices(ctx context.Context, user space.UserID, limit int) (
 }
 
 // noticeTime is how long the page Home shows a notice after its link was created or used.
-// Nobody can dismiss a notice, because a person who signed in with the link could do so too.
+// Nobody can dismiss a notice, because a person who signed in with the link could dismiss it too.
 const noticeTime = 30 * day
 
-// RecentLinks returns at most limit notices of links that others created or used in the
-// last 30 days, in the order of LinkNotices. more is the number of further notices.
+// RecentLinks returns at most limit notices of links that were created or used in the last 30
+// days, in the order of LinkNotices. It omits notices with Own. more is the number of further
+// notices.
 func (s *Store) RecentLinks(ctx context.Context, user space.UserID, limit int) (list []LinkNotice, more int, err error) {
 	const recent = "n.user_id = ? AND n.seen <> ? AND (n.created > ? OR n.used > ?)"
 	since := s.now().Add(-noticeTime).UnixMilli()

@@ -14,9 +14,9 @@ import (
 	"satchel/internal/space"
 )
 
-// maxMailed is the maximum number of open mailed links of one user. Anybody who knows an
-// address can request mails to it. The mails must not flood the person, or end the link
-// that the person waits for.
+// maxMailed is the maximum number of open links that were mailed to one user in the last 15
+// minutes. Anybody who knows an address can request mails to it, and they must not flood the
+// person. Older mailed links stay valid, because the person may be waiting for one of them.
 const maxMailed = 5
 
 type linkRow struct {
@@ -33,7 +33,7 @@ func (linkRow) TableName() string { return "auth_links" }
 // that a person hands over, or "mail". A new "link" ends the older ones of the user. If the
 // actor is a user, they must be an admin, and the link ends when they no longer are. The
 // error is a fault.NotFound if there is no such user, a fault.Forbidden if the user is
-// suspended or the actor is not an admin, and a fault.Limited if five mailed links are open.
+// suspended or the actor is not an admin, and a fault.Limited if maxMailed is reached.
 func (s *Store) CreateLink(ctx context.Context, by Actor, user space.UserID, method string, lifetime time.Duration) (auth.Secret, error) {
 	if method != "link" && method != "mail" || lifetime <= 0 {
 		return auth.Secret{}, fmt.Errorf("a link of method %q for %v", method, lifetime)
@@ -96,8 +96,8 @@ func (s *Store) EndLink(ctx context.Context, link auth.Secret) error {
 	})
 }
 
-// roomForLink ends the older links of method "link". For a mailed link, it returns an error
-// if too many of the last 15 minutes are open.
+// roomForLink ends the user's older links of method "link" if the new link has this method. For
+// a mailed link, it returns an error if maxMailed is reached.
 func roomForLink(tx *gorm.DB, row linkRow, now time.Time) error {
 	if row.Method == "link" {
 		err := tx.Exec("DELETE FROM auth_links WHERE user_id = ? AND method = ? AND used = 0", row.UserID, row.Method).Error
@@ -134,7 +134,7 @@ func (s *Store) PeekLink(ctx context.Context, secret string) (u User, method str
 	return u, r.Method, nil
 }
 
-// UseLink uses a link, and returns the user who signs in with it. Only one of several calls
+// UseLink uses a link, and returns the user who signs in with it. Only one call for a link
 // succeeds. The error is a fault.NotFound if the link is unknown, was used or has expired,
 // if its user was removed, or if its creator is no longer an admin. It is a fault.Forbidden
 // if the user is suspended.
@@ -190,7 +190,7 @@ func (s *Store) takeLink(tx *gorm.DB, secret string) (linkRow, error) {
 	err = s.checkMaker(tx, r)
 	switch {
 	case fault.CodeOf(err) == fault.Forbidden:
-		err = fault.New(fault.NotFound, "This link has ended, because its maker is no longer an admin; ask for a new one.")
+		err = fault.New(fault.NotFound, "This link has ended, because the person who created it is no longer an admin; ask for a new one.")
 	case err == nil && s.now().UnixMilli() >= r.Expires:
 		err = fault.New(fault.NotFound, "This link has expired; ask for a new one.")
 	}

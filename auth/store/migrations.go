@@ -39,7 +39,8 @@ CREATE INDEX auth_audit_at ON auth_audit (at);
 	}
 }
 
-// migration returns a step in PostgreSQL's dialect, with SERIAL_KEY for an autoincrement key.
+// migration returns the step that runs sql. sql is in PostgreSQL's dialect, with SERIAL_KEY for
+// an autoincrement key.
 func migration(version int, name, sql string) database.Migration {
 	return database.Migration{
 		Package: "auth/store", Version: version, Name: name,
@@ -61,7 +62,7 @@ func signIn() database.Migration {
 
 // usersTables keeps the rows of removed users, so that the audit log and the authors of
 // commits keep their names. Another user can take the name. A grant without a key hash is
-// not an API key. Both databases allow many NULLs in a unique index.
+// not an API key. SQLite and PostgreSQL allow many NULLs in a unique index.
 const usersTables = `
 CREATE TABLE auth_users (
 	id TEXT PRIMARY KEY,
@@ -276,8 +277,8 @@ CREATE INDEX auth_tokens_expires ON auth_tokens (expires);
 `
 
 // githubTables has room for one App, because a server has one. The column secrets is
-// encrypted. A repository belongs to one space: with two, the members of each space would
-// see the files of the other.
+// encrypted. A repository belongs to one space. If it belonged to two, the members of each space
+// would see the files of the other.
 const githubTables = `
 CREATE TABLE auth_github_app (
 	one BIGINT PRIMARY KEY CHECK (one = 1),
@@ -335,7 +336,7 @@ CREATE TABLE auth_deleted_spaces (
 CREATE INDEX auth_deleted_spaces_ended ON auth_deleted_spaces (ended) WHERE ended = 0;
 `
 
-// linkNoticesTable keeps a row after its link has ended, so that people can still see it.
+// linkNoticesTable keeps a row after its link has ended, so that people can still see the notice.
 const linkNoticesTable = `
 CREATE TABLE auth_link_notices (
 	id TEXT PRIMARY KEY,

@@ -63,7 +63,7 @@ func (s *Store) FindSpace(ctx context.Context, user space.UserID, ref string) (M
 	return m, err
 }
 
-// chooseSpace chooses from all by the rules of FindSpace. Its errors name the person as user.
+// chooseSpace chooses from all by the rules of FindSpace. user is the person's name in its errors.
 func chooseSpace(all []Membership, user, ref string) (Membership, error) {
 	if ref == "" && len(all) > 0 && (len(all) == 1 || all[0].Role == space.Owner) {
 		return all[0], nil
@@ -149,10 +149,11 @@ func (s *Store) GiveOwnSpace(ctx context.Context, by Actor, owner space.UserID, 
 	})
 }
 
-// give transfers a space as GiveSpace does. It calls may first, which can refuse the transfer.
+// give transfers a space as GiveSpace does. It first calls the function may, which can refuse
+// the transfer.
 func (s *Store) give(ctx context.Context, by Actor, id space.SpaceID, to space.UserID, may func(*gorm.DB, spaceRow) error) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
-		// Two transfers, or a transfer and a removal, must take the same lock.
+		// Two transfers, or a transfer and a removal of a user, must not overlap.
 		if err := s.lockUsers(tx); err != nil {
 			return err
 		}
@@ -188,13 +189,14 @@ func (s *Store) give(ctx context.Context, by Actor, id space.SpaceID, to space.U
 			err = tx.Exec("DELETE FROM auth_members WHERE space_id = ? AND user_id = ?", sp.ID, from).Error
 		}
 		if err == nil {
+			// The new time in added puts the space after the user's other spaces in SpacesOf.
 			err = tx.Clauses(clause.OnConflict{
 				Columns:   []clause.Column{{Name: "space_id"}, {Name: "user_id"}},
-				DoUpdates: clause.AssignmentColumns([]string{"role", "added"}), // added puts the space after their own in SpacesOf
+				DoUpdates: clause.AssignmentColumns([]string{"role", "added"}),
 			}).Create(&memberRow{SpaceID: sp.ID, UserID: u.ID, Role: string(space.Owner), Added: database.Millis(s.now())}).Error
 		}
 		if err == nil {
-			// Otherwise these invitations would be valid again if the space is given back.
+			// If these invitations stayed, they would be valid again if the space is given back.
 			err = tx.Exec("DELETE FROM auth_invitations WHERE space_id = ? AND by_user = ? AND used = 0", sp.ID, from).Error
 		}
 		if err != nil {

@@ -49,8 +49,8 @@ func (r passkeyRow) passkey() Passkey {
 func errNoPasskey() error { return fault.New(fault.NotFound, "There is no such passkey.") }
 
 // AddPasskey adds a passkey to p.User, and sets Created and Used. The error is a
-// fault.Conflict if any user has the credential already, a fault.Limited over 50 passkeys
-// of one user, and a fault.Invalid for a malformed passkey.
+// fault.Conflict if any user has the credential already, a fault.Limited if p.User already has
+// 50 passkeys, and a fault.Invalid for a malformed passkey.
 func (s *Store) AddPasskey(ctx context.Context, by Actor, p Passkey) error {
 	if err := checkLabel("name of the passkey", p.Name); err != nil {
 		return err

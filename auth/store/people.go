@@ -11,8 +11,8 @@ import (
 	"satchel/internal/space"
 )
 
-// SetAdmin makes a user an admin or an ordinary user again. The error is a
-// fault.NotFound, or a fault.Conflict for the only admin.
+// SetAdmin makes a user an admin, or makes an admin an ordinary user. The error is a
+// fault.NotFound, or a fault.Conflict if the only admin would become an ordinary user.
 func (s *Store) SetAdmin(ctx context.Context, by Actor, user space.UserID, admin bool) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		if err := s.lockUsers(tx); err != nil {
@@ -85,7 +85,7 @@ func (s *Store) SuspendUnlisted(ctx context.Context, by Actor, listed func(entry
 				continue
 			}
 			if u.Admin && fault.CodeOf(s.checkOtherAdmin(tx, u)) == fault.Conflict {
-				s.log.WarnContext(ctx, "the only admin is on the allow list no more and stays", "user", u.Name, "entry", u.Admitted)
+				s.log.WarnContext(ctx, "the only admin is no longer on the allow list, but is not suspended", "user", u.Name, "entry", u.Admitted)
 				continue
 			}
 			suspended = append(suspended, space.UserID(u.ID))
@@ -140,7 +140,7 @@ func (s *Store) setSuspended(tx *gorm.DB, by Actor, u userRow, at int64) error {
 }
 
 // endUser deletes everything with which a removed user could sign in, in the transaction of
-// the removal. Their identity can then become a new user.
+// the removal. A new user can then have the same identity.
 func (s *Store) endUser(tx *gorm.DB, id string) error {
 	if err := s.lockSessions(tx, "user_id = ?", id); err != nil {
 		return err

@@ -117,8 +117,8 @@ func (auditRow) TableName() string { return "auth_audit" }
 // User is a person who may use this server.
 type User struct {
 	ID space.UserID
-	// Issuer and Subject are the person's identity. If a command created the user, they are
-	// LocalIssuer and the ID.
+	// Issuer and Subject are the person's identity. For a user without an identity at another
+	// issuer, they are LocalIssuer and the ID.
 	Issuer, Subject string
 	Name            string // unique; see CheckName
 	Display         string // shown to people; may be empty
@@ -167,8 +167,8 @@ type Key struct {
 	SpaceName string
 }
 
-// Stats counts users, spaces and keys, without removed users and without revoked or expired
-// keys.
+// Stats counts users, spaces and keys, without removed users, spaces of synced sources, and
+// revoked or expired keys.
 type Stats struct {
 	Users, Admins, Spaces, Keys int64
 }

@@ -58,7 +58,7 @@ func errSuspended(name string) error {
 func storable(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
 // lookup returns a stranger's text for a query. If PostgreSQL cannot store the text, lookup
-// returns one that no row has.
+// returns a text that no row contains.
 func lookup[T ~string](s T) string {
 	if storable(string(s)) {
 		return string(s)

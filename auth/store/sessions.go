@@ -27,8 +27,9 @@ type Session struct {
 	// Method is how the person signed in: "link", "mail", "passkey", "github", "oidc" or
 	// "invitation".
 	Method         string
-	Agent, Address string // of the browser at sign-in; may be empty
-	// Seen is the last visit. In the result of CheckSession, it is the visit before this one.
+	Agent, Address string // the browser's, at sign-in; may be empty
+	// Seen is the last visit. In the result of CheckSession, it is the visit before the current
+	// one.
 	Created, Seen time.Time
 	Expires       time.Time // the latest possible end
 }
@@ -208,7 +209,8 @@ func (s *Store) EndSession(ctx context.Context, by Actor, user space.UserID, id 
 	})
 }
 
-// EndOtherSessions ends all sessions of a user except keep, and returns how many it ended.
+// EndOtherSessions ends all sessions of a user except the one with the id keep, and returns how
+// many it ended.
 func (s *Store) EndOtherSessions(ctx context.Context, by Actor, user space.UserID, keep string) (int, error) {
 	n := 0
 	err := s.db.Transact(ctx, func(tx *gorm.DB) (err error) {
@@ -240,7 +242,7 @@ func (s *Store) countEnded(tx *gorm.DB, by Actor, where string, args ...any) (in
 	return len(gone), nil
 }
 
-// lockSessions locks sessions in the order of Flush, to avoid a deadlock.
+// lockSessions locks sessions in the order in which Flush updates them, to avoid a deadlock.
 func (s *Store) lockSessions(tx *gorm.DB, where string, args ...any) error {
 	if s.db.Kind() != database.Postgres {
 		return nil

@@ -12,11 +12,12 @@ import (
 	"satchel/internal/space"
 )
 
-// forUpdate locks a row against other PostgreSQL transactions until this one ends.
+// forUpdate makes a PostgreSQL query lock its rows until its transaction ends.
 var forUpdate = clause.Locking{Strength: clause.LockingStrengthUpdate}
 
-// CreateSpace creates the row of another space of a user. See NewUser.Space for the id, and
-// for when to create the space itself. The errors are those of CreateUser.
+// CreateSpace creates the row of another space of a user. NewUser.Space says which id to use, and
+// when to create the space itself. The errors are those of CreateUser, and a fault.NotFound
+// if there is no such owner.
 func (s *Store) CreateSpace(ctx context.Context, by Actor, owner space.UserID, id space.SpaceID, name string) (Space, error) {
 	if err := CheckName(name); err != nil {
 		return Space{}, err
@@ -103,8 +104,8 @@ func (s *Store) Space(ctx context.Context, id space.SpaceID) (Space, error) {
 	return r.space(), nil
 }
 
-// SpacesOf returns the spaces of which a user is a member. Their own come first, then those of
-// others. Both groups are in the order in which the user became a member.
+// SpacesOf returns the spaces of which a user is a member. The user's own spaces come first, then
+// those of others. Both groups are in the order in which the user became a member.
 func (s *Store) SpacesOf(ctx context.Context, user space.UserID) ([]Membership, error) {
 	var rows []struct {
 		Row             spaceRow `gorm:"embedded"`
@@ -149,7 +150,7 @@ func (s *Store) Members(ctx context.Context, id space.SpaceID) ([]Member, error)
 
 // AddMember makes a user an editor or a reader of a space, or changes their role. The
 // change takes effect on their next request. The error is a fault.NotFound for an unknown
-// user or space, and a fault.Invalid for another role or for the owner.
+// user or space, and a fault.Invalid for any other role, or if the user owns the space.
 func (s *Store) AddMember(ctx context.Context, by Actor, id space.SpaceID, user space.UserID, role space.Role) error {
 	if role != space.Editor && role != space.Reader {
 		return fault.New(fault.Invalid, "A member can be made an editor or a reader, not %q.", short(string(role)))
@@ -190,8 +191,8 @@ func (s *Store) AddMember(ctx context.Context, by Actor, id space.SpaceID, user 
 // a fault.NotFound for an unknown user, space or member, and a fault.Invalid for the owner.
 func (s *Store) RemoveMember(ctx context.Context, by Actor, id space.SpaceID, user space.UserID) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
-		// Lock the user's row as CreateKey does, so that no key is created in between.
-		// AddMember also locks it.
+		// Lock the user's row as CreateKey does, so that no key is created meanwhile.
+		// AddMember also locks this row.
 		if _, err := lockUser(tx, s.db.Kind(), user); err != nil {
 			return err
 		}
@@ -237,7 +238,7 @@ func takeSpace(tx *gorm.DB, id space.SpaceID) (spaceRow, error) {
 	return r, nil
 }
 
-// RenameSpace changes the name of a space. The error is a fault.Invalid for the name, a
+// RenameSpace changes the name of a space. The error is a fault.Invalid for an invalid name, a
 // fault.Conflict if the owner has another space of that name, and a fault.NotFound if there
 // is no such space.
 func (s *Store) RenameSpace(ctx context.Context, by Actor, id space.SpaceID, name string) error {

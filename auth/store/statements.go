@@ -8,9 +8,9 @@ import (
 	"satchel/internal/database"
 )
 
-// rows runs a query of a request. It caches prepared statements for SQLite, where compiling
-// takes longer than running. PostgreSQL's driver has its own cache, and a pooler may not
-// support prepared statements.
+// rows runs a query that many requests need, such as the check of a key. It caches prepared
+// statements for SQLite, where compiling takes longer than running. PostgreSQL's driver has its
+// own cache, and a pooler may not support prepared statements.
 func (s *Store) rows(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	if s.db.Kind() != database.SQLite {
 		return s.db.Read(ctx).Raw(query, args...).Rows()
@@ -49,7 +49,7 @@ func (s *Store) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The statement is used after the request has ended.
+	// Later requests use the statement too, so it must not end with this request.
 	if stmt, err = db.PrepareContext(context.WithoutCancel(ctx), query); err != nil {
 		return nil, err
 	}

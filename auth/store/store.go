@@ -18,7 +18,7 @@ import (
 	"satchel/internal/space"
 )
 
-// LocalIssuer is the issuer of users that a command created.
+// LocalIssuer is the issuer of users who have no identity at another issuer.
 const LocalIssuer = "local"
 
 // Defaults of Options.
@@ -52,8 +52,9 @@ type Options struct {
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 
-	// TokenKey holds 32 secret bytes from which tokens are derived. Without it clients get
-	// no tokens. After a change of the key, existing tokens stay valid.
+	// TokenKey holds at least 32 secret bytes from which tokens are derived. Without it clients
+	// get no tokens. After a change of the key, each client's access tokens and newest refresh
+	// token stay valid.
 	TokenKey []byte
 	// AccessLifetime is how long an access token is valid. RefreshLifetime is how long a
 	// refresh token is valid without a use.
@@ -66,8 +67,8 @@ type Options struct {
 	// maximum lifetime of a session.
 	SessionIdle, SessionLifetime time.Duration
 	// MaxClients is the maximum number of clients that registered themselves. UnusedClient
-	// is how long a client without a token is kept. IdleClient is how long a client without
-	// valid grants is kept.
+	// is how long such a client is kept if it never gets a token. IdleClient is how long one
+	// without valid grants is kept after it last got a token.
 	MaxClients               int
 	UnusedClient, IdleClient time.Duration
 	// MaxFlows is the maximum number of sign-ins in progress.
@@ -76,7 +77,7 @@ type Options struct {
 	// Seal encrypts the secrets of the GitHub App. Without it, a server cannot have an App.
 	Seal *seal.Box
 	// KeepDeliveries is how long the ids of webhooks are kept. KeepApprovals is how long
-	// requests for an owner's approval are kept.
+	// requests for an approval are kept; see AskForApproval.
 	KeepDeliveries, KeepApprovals time.Duration
 }
 
@@ -129,7 +130,7 @@ type Store struct {
 	used map[space.GrantID]int64 // times of last use in milliseconds that are not written yet
 	seen map[string]int64        // times of last visits in milliseconds that are not written yet
 
-	prepared map[string]*sql.Stmt // by query; see rows
+	prepared map[string]*sql.Stmt // prepared statements by query; see rows
 	clients  clientCount
 
 	stop context.CancelFunc
@@ -166,7 +167,7 @@ func (s *Store) work(ctx context.Context) {
 			}
 		case <-sweep.C:
 			if err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
-				s.log.WarnContext(ctx, "what is over could not be deleted; it has no effect, and the next try deletes it", "error", err)
+				s.log.WarnContext(ctx, "expired rows could not be deleted; they have no effect, and the next sweep deletes them", "error", err)
 			}
 		}
 	}
@@ -182,7 +183,7 @@ func (s *Store) Close() error {
 
 // Actor is the person or program that does something, for the audit log.
 type Actor struct {
-	User space.UserID // empty if it is not a user
+	User space.UserID // empty if the actor is not a user
 	Via  string       // such as "command line", "web", "first run", "consent", "client"
 }
 
@@ -260,8 +261,8 @@ func CheckName(s string) error {
 	return fault.New(fault.Invalid, "%q is not a valid name. Use a-z, 0-9, -, _ and ., and start with a letter or a digit.", s)
 }
 
-// checkLabel returns an error unless s is valid as a label: at most 200 bytes without
-// control characters.
+// checkLabel returns an error unless s is valid as a label: at most 200 bytes of printable
+// characters.
 func checkLabel(what, s string) error {
 	if len(s) > 200 {
 		return fault.New(fault.Invalid, "The %s has %d bytes, and 200 are allowed.", what, len(s))

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// sweepBatch is the maximum number of rows that one transaction deletes, so that other
-	// writers never wait long.
+	// sweepBatch limits the number of rows that one statement deletes, so that other writers
+	// never wait long.
 	sweepBatch = 500
 	// remembered is how long revoked or expired rows are kept, for lists and error messages.
 	remembered = 90 * day
@@ -20,9 +20,9 @@ const (
 	codesRemembered = day
 )
 
-// Sweep deletes expired codes, tokens, flows, links, invitations and sessions, unused
-// clients that registered themselves, and grants that ended 90 days ago. It changes
-// nobody's rights. The store's goroutine calls it every Options.Sweep.
+// Sweep deletes rows that are no longer needed, such as expired codes, tokens, flows, links,
+// invitations and sessions, unused clients that registered themselves, and grants that ended
+// 90 days ago. It changes nobody's rights. The store's goroutine calls it every Options.Sweep.
 func (s *Store) Sweep(ctx context.Context) error {
 	now := s.now()
 	at := func(ago time.Duration) int64 { return now.Add(-ago).UnixMilli() }
@@ -36,7 +36,7 @@ func (s *Store) Sweep(ctx context.Context) error {
 		{"auth_link_notices", "id", "state = 1 AND expires <= ?", []any{at(remembered)}},
 		{"auth_sessions", "id", "expires <= ?", []any{at(0)}},
 		{"auth_codes", "hash", "expires <= ?", []any{at(codesRemembered)}},
-		// mayRepeat needs to know when a generation began.
+		// Keep the rows from which mayRepeat reads when a generation began.
 		{"auth_tokens", "hash", "expires <= ? AND created <= ?", []any{at(0), at(s.reuseWindow())}},
 		{"auth_families", "grant_id", "expires <= ?", []any{at(0)}},
 		{"auth_invitations", "id", "expires <= ?", []any{at(remembered)}},
@@ -85,9 +85,8 @@ func (s *Store) sweepIdle(tx *gorm.DB, now time.Time, n int) (int64, error) {
 	return done.RowsAffected, wrap("sweep idle sessions", done.Error)
 }
 
-// sweepGrants deletes grants that were revoked long ago, and grants of clients that expired
-// long ago. A revoked grant of another issuer's client stays, because its row keeps the
-// client out.
+// sweepGrants deletes grants that were revoked long ago, and OAuth grants that expired long
+// ago. A revoked grant of another issuer's client stays, because its row keeps the client out.
 func (s *Store) sweepGrants(tx *gorm.DB, now time.Time, n int) (int64, error) {
 	before := now.Add(-remembered).UnixMilli()
 	// The query uses UNION ALL, because SQLite scans all grants for UNION.
@@ -109,8 +108,8 @@ func (s *Store) sweepGrants(tx *gorm.DB, now time.Time, n int) (int64, error) {
 	return int64(len(ids)), nil
 }
 
-// sweepClients deletes clients that registered themselves and never got a token, or have
-// had no valid grant for a long time.
+// sweepClients deletes clients that registered themselves, have no valid grant, and never got a
+// token or last got one a long time ago.
 func (s *Store) sweepClients(tx *gorm.DB, now time.Time, n int) (int64, error) {
 	var gone int64
 	// There are two statements, so that each uses an index.
@@ -134,8 +133,8 @@ func (s *Store) sweepClients(tx *gorm.DB, now time.Time, n int) (int64, error) {
 	return gone, nil
 }
 
-// sweepKeys deletes the salts that no family needs. It keeps an unused salt for a day, for
-// tokens of the previous generation.
+// sweepKeys deletes the salts that no family needs, except the newest salt. It keeps an unused
+// salt for a day, for tokens of the previous generation.
 func sweepKeys(tx *gorm.DB, now time.Time) error {
 	const idle = "id < (SELECT MAX(id) FROM auth_token_keys) AND NOT EXISTS (SELECT 1 FROM auth_families f WHERE f.key_id = auth_token_keys.id)"
 	if err := tx.Exec("DELETE FROM auth_token_keys WHERE idle <> 0 AND idle <= ? AND "+idle, now.Add(-day).UnixMilli()).Error; err != nil {

@@ -21,7 +21,7 @@ func errUnknownRefresh() error {
 // Refresh exchanges a refresh token for a new one and an access token.
 //
 // Real clients use one token in parallel, and again after a lost answer. So within
-// Options.RefreshReuse of the first use, Refresh returns the same new token again. If that
+// Options.RefreshReuse of the first use, Refresh returns the same new token again. If the new
 // token was used meanwhile, Refresh returns the family's newest tokens, so that every process
 // of the client can continue. After RefreshReuse, Refresh treats the token as stolen, and
 // revokes the grant. If the client or the resource is wrong, or the scopes exceed the
@@ -44,7 +44,7 @@ func (s *Store) Refresh(ctx context.Context, r auth.RefreshRequest) (auth.Tokens
 		return auth.Tokens{}, errUnknownRefresh()
 	}
 	var out auth.Tokens
-	var refused error // an error of the client, which must not roll back the transaction
+	var refused error // the error for the client, returned after the commit to keep the revocation
 	err = s.db.Transact(ctx, func(tx *gorm.DB) error {
 		u, err := s.lockHolder(tx, g.UserID)
 		if err != nil {
@@ -189,8 +189,8 @@ func (s *Store) repeat(tx *gorm.DB, g grantRow, f familyRow, scopes []space.Scop
 	return s.rotate(tx, g, f, f.Generation+1, scopes, role)
 }
 
-// rotate starts the given generation. It is the family's next one, unless the database was
-// restored to an older state.
+// rotate starts the given generation. This is the generation after f.Generation, unless the
+// database was restored to an older state.
 func (s *Store) rotate(tx *gorm.DB, g grantRow, f familyRow, generation int64, scopes []space.Scope, role space.Role) (auth.Tokens, error) {
 	now := s.now()
 	k, err := s.newestKey(tx, now)

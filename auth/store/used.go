@@ -36,15 +36,16 @@ func (s *Store) lastSeen(session string, row int64) int64 {
 	return max(row, s.seen[session])
 }
 
-// lastUsed returns the same for a grant as lastSeen for a session. People check that a new
-// client works before the time is written.
+// lastUsed does for a grant what lastSeen does for a session. So people see at once that a new
+// client works, although the time is not written yet.
 func (s *Store) lastUsed(id space.GrantID, row int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return max(row, s.used[id])
 }
 
-// Flush writes the times of last use now. If it cannot write a time, the next Flush does.
+// Flush writes the pending times of last uses and visits. If it fails, the next Flush writes
+// them.
 func (s *Store) Flush(ctx context.Context) error {
 	s.mu.Lock()
 	used, seen := maps.Clone(s.used), maps.Clone(s.seen)

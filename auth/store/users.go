@@ -25,7 +25,7 @@ type NewUser struct {
 	Issuer, Subject string
 	Identity        *Identity
 	// Admitted is the reason that admits the user; see User.Admitted. Empty means
-	// "command", or "first run" with First.
+	// "command", or "first run" if First is set.
 	Admitted string
 	// Invitation is the secret of an invitation. The user accepts it in the same
 	// transaction, so that one invitation creates only one user; see AcceptInvitation. If
@@ -43,8 +43,9 @@ type NewUser struct {
 }
 
 // CreateUser creates a user and the row of their first space. The error is a fault.Invalid
-// for a bad name. It is a fault.Conflict if the name, the identity or the space exists
-// already, or if First is set and there was a user.
+// for a bad name. It is a fault.Conflict if the name, the address, the identity or the space
+// exists already, or if First is set and there was a user. With an Identity, an address that
+// another user has is no error: CreateUser leaves the address out.
 func (s *Store) CreateUser(ctx context.Context, by Actor, n NewUser) (User, Space, error) {
 	id := space.NewUserID()
 	if n.SpaceName == "" {
@@ -128,7 +129,7 @@ func (s *Store) CreateUser(ctx context.Context, by Actor, n NewUser) (User, Spac
 		if err := s.fillEmail(tx, by, &u, i.Email); err != nil {
 			return err
 		}
-		return unblock(tx, u) // also unblocks the address
+		return unblock(tx, u) // again, because accept unblocked the user before they had this address
 	})
 	if err != nil {
 		return User{}, Space{}, err
@@ -199,11 +200,11 @@ func undoInvitation(tx *gorm.DB, user string) error {
 
 // RemoveUser removes a user. At once, it revokes their grants, deletes their sessions,
 // links, passkeys, identities and open invitations, and ends their memberships in other
-// people's spaces. Their own spaces stay. The error is a fault.NotFound, or a
-// fault.Conflict for the only admin.
+// people's spaces and their connections to GitHub. Their own spaces stay. The error is a
+// fault.NotFound, or a fault.Conflict for the only admin.
 func (s *Store) RemoveUser(ctx context.Context, by Actor, id space.UserID) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
-		// If two admins remove each other, both transactions must take the same lock.
+		// If two admins remove each other, the two transactions must not overlap.
 		if err := s.lockUsers(tx); err != nil {
 			return err
 		}
@@ -243,7 +244,7 @@ func (s *Store) RemoveUser(ctx context.Context, by Actor, id space.UserID) error
 	})
 }
 
-// lockUser reads a user who is not removed. Until this transaction ends, no other one can
+// lockUser reads a user who is not removed. Until the transaction ends, no other transaction can
 // remove the user or give them a grant.
 func lockUser[ID ~string](tx *gorm.DB, kind database.Kind, id ID) (userRow, error) {
 	var u userRow

@@ -9,11 +9,10 @@ import (
 	"satchel/internal/space"
 )
 
-// ConflictName returns the n-th name, counted from 1, for a copy of a file whose path
-// the commit head has taken. component is the path, or its ancestor, that is in the way.
-// rest is the part of the path below component, with its slash. A name that is too long
-// for the directory of component is at the top of the space. The result is false if no
-// name is valid.
+// ConflictName returns the n-th name, counted from 1, for a copy of a file whose path is taken by
+// an entry of the commit head. component is the path, or its ancestor, that is in the way. rest is
+// the part of the path below component, with its slash. A name that is too long for the directory
+// of component is at the top of the space. The result is false if no name is valid.
 func ConflictName(component, rest string, head space.CommitID, n int) (space.Path, bool) {
 	dir, name := path.Split(component)
 	stem, ext := CopyStem(name)

@@ -18,7 +18,7 @@ const maxFact = 256 << 10
 // isMemory reports whether a path is memory/ or below it.
 func isMemory(path string) bool { return path == facts.Dir || facts.Under(path) }
 
-// memoryChanges returns the changes of a side under memory/.
+// memoryChanges returns the changes under memory/ between the trees from and to.
 func (x *merging) memoryChanges(ctx context.Context, from, to packfile.Hash) ([]trees.Change, error) {
 	var all, out []trees.Change
 	err := x.r.Diff(ctx, from, to, &all)
@@ -61,16 +61,16 @@ func (x *merging) mergeRest(ctx context.Context) (out *mergeOutput, ok bool, err
 	return out, true, err
 }
 
-// mergeMemory adds the remote's changes under memory/ to the layer, which has ours, and returns
-// the conflicts.
+// mergeMemory adds the remote's changes under memory/ to the layer, which has our memory/, and
+// returns the conflicts.
 func (x *merging) mergeMemory(ctx context.Context) ([]conflict, error) {
 	return x.mergePaths(ctx, isMemory)
 }
 
 // mixed reports whether git's merge of a fact must not be used: the sides changed the statement
-// in different ways, or one side changed the statement and the merged file has another. Git
-// merges lines, so it can take a value from one side, and its source or its day of expiry from
-// the other.
+// in different ways, or the merged file does not have the statement of the side that changed it.
+// If neither side changed the statement, the merged file must have the old one. Git merges lines,
+// so it can take a value from one side, and its source or its day of expiry from the other.
 func (x *merging) mixed(c conflict, merged packfile.TreeEntry) (bool, error) {
 	if _, _, ok := facts.Place(c.path); !ok {
 		return false, nil

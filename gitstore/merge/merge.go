@@ -22,7 +22,7 @@ import (
 type mergeOutput struct {
 	tree    packfile.Hash
 	clean   bool
-	cut     bool // the conflicts exceed the limit of a run's output
+	cut     bool // git's list of conflicts exceeds the limit of a command's output
 	stages  []stageEntry
 	renames [][3]string // base, our and their path of a file that the sides renamed differently
 	// sides are the commits that git merged. memory reports that they have our memory/, so the
@@ -143,10 +143,10 @@ type Commit struct{ ID, Tree packfile.Hash }
 
 // Options are the parameters of [Commits].
 type Options struct {
-	// Trees reads a repository that has both commits. Commits writes to it, so it must
-	// be a temporary repository that borrows the objects of another.
+	// Trees reads a repository that has both commits. Commits writes to the repository, so it
+	// must be a temporary one that borrows the objects of another.
 	Trees trees.Reader
-	// Git runs git in that repository.
+	// Git runs git in the repository of Trees.
 	Git          func(ctx context.Context, c gitcmd.Cmd) ([]byte, error)
 	Ours, Theirs Commit
 	Base         Commit // the merge base; zero if there is none

@@ -18,9 +18,10 @@ func (x *merging) plain(ctx context.Context) ([]conflict, error) {
 	return x.mergePaths(ctx, func(string) bool { return true })
 }
 
-// mergePaths merges the wanted paths, of which the layer has ours. It adds the changes that
-// only the remote made. If git can merge the lines of a file that both sides edited, the layer
-// gets the result. mergePaths returns the conflicts that remain.
+// mergePaths merges the paths for which wanted returns true. The layer already has our versions of
+// these paths. mergePaths adds the changes that only the remote made. If git can merge the lines of
+// a file that both sides edited, the layer gets the result. mergePaths returns the conflicts that
+// remain.
 func (x *merging) mergePaths(ctx context.Context, wanted func(path string) bool) ([]conflict, error) {
 	var mine, theirs []trees.Change
 	if err := x.r.Diff(ctx, x.o.Base.Tree, x.o.Ours.Tree, &mine); err != nil {
@@ -68,9 +69,9 @@ func (x *merging) mergePaths(ctx context.Context, wanted func(path string) bool)
 	return left, nil
 }
 
-// replaceSeeds takes files of ours that nobody has changed since the space was created.
-// It removes them from the list both, and adds the remote's versions to fresh. It applies
-// only to histories without a common commit.
+// replaceSeeds replaces files of ours that nobody has changed since the space was created. It
+// adds the remote's versions to fresh, and returns both without these files. It applies only to
+// histories without a common commit.
 func (x *merging) replaceSeeds(ctx context.Context, both []conflict, fresh *[]placement) ([]conflict, error) {
 	if !x.o.Base.ID.IsZero() || len(both) == 0 {
 		return both, nil

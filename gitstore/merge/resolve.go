@@ -12,9 +12,9 @@ import (
 	"satchel/internal/space"
 )
 
-// settle puts both sides of every conflict into the layer: first the remote's files,
-// moving aside whatever is in their way; then the files that only we have; then our
-// side of the rest, beside the remote's. For a fact that the user stated on our side,
+// settle puts both sides of every conflict into the layer. It first puts the remote's files, and
+// moves aside whatever is in their way. Then it puts the files that only we have. Last it puts our
+// side of the other conflicts beside the remote's. For a fact that the user stated on our side,
 // the sides are exchanged.
 func (x *merging) settle(ctx context.Context, cs []conflict) error {
 	slices.SortFunc(cs, func(a, b conflict) int { return packfile.CompareStrings(a.path, b.path) })
@@ -114,8 +114,8 @@ func (x *merging) claim(ctx context.Context, p string, e packfile.TreeEntry) err
 	return nil
 }
 
-// aside moves a file out of the remote's way. component is the part of its path that is
-// taken; rest is the part below component, with its slash.
+// aside moves the file at p out of the remote's way. component is the part of p that is
+// taken. rest is the part below component, with its slash.
 func (x *merging) aside(ctx context.Context, p, component, rest string, e packfile.TreeEntry) error {
 	if err := x.layer.remove(p); err != nil {
 		return err
@@ -238,7 +238,7 @@ func (x *merging) copiesIn(dir string) (map[copyOf][]string, error) {
 }
 
 // originalOf returns the path whose conflict copy p is, or p if p is not a conflict copy.
-// So the name of a copy of a copy is no longer than that of a copy.
+// So the name of a copy of a copy is not longer than the name of a copy.
 func originalOf(p string) string {
 	dir, name := path.Split(p)
 	for {

@@ -13,8 +13,8 @@ import (
 	"satchel/internal/fault"
 )
 
-// Limits of a merge of texts. A person waits for it, and everybody who may write can
-// request one.
+// Limits of a merge of texts. A person waits for the merge, and everybody who may write can
+// request merges.
 const (
 	textBytes   = 16 << 20 // per text
 	textTime    = 5 * time.Second
@@ -35,8 +35,8 @@ func NewTexts(git gitcmd.Runner, dir string) *Texts {
 
 // Merge merges the changes from base to ours with those from base to theirs, line by
 // line, as git merge-file does. It marks each conflict with git's markers of seven
-// characters ("<<<<<<< ours", "=======", ">>>>>>> theirs"); conflicts reports whether
-// there is one. A caller that must distinguish markers from text passes lines that
+// characters ("<<<<<<< ours", "=======", ">>>>>>> theirs"). conflicts reports whether
+// there is a conflict. A caller that must distinguish markers from text passes lines that
 // cannot be markers. A text larger than 16 MiB is a fault.TooLarge. A merge that takes
 // longer than five seconds fails.
 func (t *Texts) Merge(ctx context.Context, base, ours, theirs []byte) (out []byte, conflicts bool, err error) {
@@ -76,9 +76,10 @@ func (t *Texts) merge(ctx context.Context, base, ours, theirs []byte) (out []byt
 		Config: []string{"merge.conflictStyle=merge"},
 		Args:   []string{"merge-file", "-p", "--quiet", "--marker-size=7", "-L", "ours", "-L", "base", "-L", "theirs", "ours", "base", "theirs"},
 	})
-	// The exit status is the number of conflicts, at most 127.
+	// The exit status is the number of conflicts, at most 127. A text with conflicts is not empty.
+	// Without output, a shell that cannot run git may have ended with such a status.
 	var g *gitcmd.Error
-	if errors.As(err, &g) && g.ExitCode() > 0 && g.ExitCode() <= 127 && !g.Cut {
+	if errors.As(err, &g) && g.ExitCode() > 0 && g.ExitCode() <= 127 && len(g.Stdout) > 0 && !g.Cut {
 		return g.Stdout, true, nil
 	}
 	return out, false, err

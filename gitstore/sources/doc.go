@@ -11,7 +11,7 @@
 //     the audience and unpublishing end reading at the next call, and remove the
 //     files from running sandboxes.
 //   - A snapshot is complete: readers and sandboxes see the previous one until the
-//     new one is ready, and keep the one that they began with.
+//     new one is ready, and a call keeps the snapshot with which it began.
 //   - No path or link reaches a file outside of the published directory: paths are
 //     looked up in the list of the snapshot's files, which omits links that lead out
 //     of the directory.

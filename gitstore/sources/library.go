@@ -14,15 +14,16 @@ import (
 )
 
 // lib is the directory that a user's sandboxes see as /library. Each user has a directory of
-// their own, because users may read different sources. It can change while the sandboxes run.
+// their own, because users may read different sources. The content of the directory can change
+// while the sandboxes run.
 type lib struct {
 	user  space.UserID
 	dir   string
 	users int // number of sandboxes that use the directory; guarded by Manager.mu
 
 	turn    sync.Mutex
-	shown   map[string]string        // the tree from which docs/<id> was made
-	of      map[string]space.SpaceID // the collection of docs/<id>
+	shown   map[string]string        // by source ID: the tree from which docs/<id> was made
+	of      map[string]space.SpaceID // by source ID: the collection of docs/<id>
 	retired []string                 // trees that were replaced; commands may still be in them
 }
 
@@ -120,7 +121,7 @@ func (m *Manager) clearRetired() error {
 	return errors.Join(errs...)
 }
 
-// shownTo is a source in the desired content of a user's library.
+// shownTo is a source that a user's library must contain.
 type shownTo struct {
 	src  space.Source
 	sn   *snapshot
@@ -217,7 +218,7 @@ func (m *Manager) show(ctx context.Context, l *lib, want map[string]shownTo) err
 // take removes a source from a library, and the replaced trees of all sources.
 func (m *Manager) take(l *lib, id string) error {
 	gone := m.scratch()
-	// Hide it at once, because the removal may take long.
+	// Hide the source at once, because the removal of its files may take long.
 	if err := os.Rename(filepath.Join(l.dir, "docs", id), gone); err != nil {
 		return err
 	}

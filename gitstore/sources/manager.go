@@ -33,7 +33,7 @@ type Manager struct {
 	closed   bool
 	entries  map[string]*entry // by id
 	libs     map[space.UserID]*lib
-	made     int // number of trees so far, for their names
+	made     int // number of directories so far; each has its number in its name
 	// busy holds the publishers whose sources are being processed. Sources of one
 	// publisher are processed one at a time, so that a publisher with many sources
 	// does not delay others. places limits the publishers processed at a time.
@@ -44,14 +44,14 @@ type Manager struct {
 
 // entry is a source with its snapshots. Manager.mu guards all fields except turn.
 type entry struct {
-	turn chan struct{} // held by the only run that creates a snapshot
+	turn chan struct{} // a lock, which a run of sync holds while it creates a snapshot
 	src  space.Source
-	// final is the commit that a synced source shows. Its space may have newer commits, of a
-	// sync that has not ended.
+	// final is the commit that a synced source (see AddSynced) shows. The source's space may
+	// have newer commits, of a sync that has not ended.
 	final space.CommitID
-	dirty bool // its space has changed
-	// failed is the head whose snapshot failed, why is the error, and again is when it is tried
-	// again. failures counts the tries.
+	dirty bool // the source's space may have changed
+	// failed is the head whose snapshot failed, why is the error, and again is when the snapshot
+	// is tried again. failures counts the tries.
 	failed   space.CommitID
 	why      error
 	again    time.Time
@@ -207,7 +207,7 @@ func (m *Manager) follow(by space.UserID) {
 	}
 }
 
-// retry wakes failed sources when they are due again.
+// retry marks the failed sources whose next try is due.
 func (m *Manager) retry() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -269,7 +269,7 @@ func (m *Manager) Look(ctx context.Context) {
 	m.Refresh(ctx)
 }
 
-// all returns the sources by ID.
+// all returns the sources, sorted by ID.
 func (m *Manager) all() []*entry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -312,7 +312,7 @@ func (m *Manager) ownership() func(context.Context, space.Source) (bool, error) 
 	}
 }
 
-// Visible returns the sources that a user may read now, by ID.
+// Visible returns the sources that a user may read now, sorted by ID.
 func (m *Manager) Visible(ctx context.Context, user space.UserID) ([]space.Source, error) {
 	if user == "" {
 		return nil, nil
@@ -335,7 +335,7 @@ func (m *Manager) Visible(ctx context.Context, user space.UserID) ([]space.Sourc
 	return out, nil
 }
 
-// Of returns the sources of a space, by ID. The caller checks permissions.
+// Of returns the sources of a space, sorted by ID. The caller checks permissions.
 func (m *Manager) Of(id space.SpaceID) []space.Source {
 	var out []space.Source
 	for _, e := range m.all() {
@@ -346,7 +346,7 @@ func (m *Manager) Of(id space.SpaceID) []space.Source {
 	return out
 }
 
-// All returns every source, by ID, for the operator.
+// All returns every source, sorted by ID, for the operator.
 func (m *Manager) All() []space.Source {
 	var out []space.Source
 	for _, e := range m.all() {

@@ -30,8 +30,8 @@ const (
 type Options struct {
 	DB    *database.DB
 	Store Store
-	// Owned returns the spaces that a user owns; none after the user was removed from the
-	// server.
+	// Owned returns the spaces that a user owns. It returns none after the user was removed
+	// from the server.
 	Owned func(ctx context.Context, user space.UserID) ([]space.SpaceID, error)
 	// Ended is called after a source ended because its publisher no longer owns the space. It may
 	// be nil.
@@ -46,8 +46,8 @@ type Options struct {
 	// Settle is the pause after a publisher's snapshots, so that commits that follow each
 	// other closely share the next snapshot.
 	Settle time.Duration
-	// LookEvery is how often the Manager checks that every source still has its
-	// publisher, and retries what failed.
+	// LookEvery is the interval at which the Manager checks that every publisher still
+	// owns the published space, and tries failed snapshots again.
 	LookEvery time.Duration
 	Now       func() time.Time
 	Logger    *slog.Logger

@@ -17,7 +17,7 @@ type Preview struct {
 	Total int           `json:"total"` // the number of all files
 	Bytes int64         `json:"bytes"` // the bytes of all files
 	Left  int           `json:"left"`  // links and names that a source leaves out
-	// Memory reports that readers would see files of the space's memory.
+	// Memory reports whether readers would see files of the space's memory.
 	Memory bool `json:"memory"`
 }
 
@@ -46,7 +46,7 @@ func (m *Manager) Preview(ctx context.Context, id space.SpaceID, dir string, lim
 // directory. Add ignores the state and snapshot in s, which the manager sets itself.
 // The error is a fault.Invalid for a bad value, a fault.Forbidden if By does not own the
 // space, a fault.Conflict if the ID is taken, a fault.Limited if By has published as many
-// sources as one person may, and a fault.TooLarge for the directory.
+// sources as one person may, and a fault.TooLarge if the directory exceeds the limits.
 func (m *Manager) Add(ctx context.Context, s space.Source, consent Consent) (space.Source, error) {
 	s, err := checked(s, consent.WithMemory)
 	if err != nil {
@@ -106,8 +106,8 @@ func named(dir space.Path) string {
 	return string(dir) + "/"
 }
 
-// Find returns the source with an ID, without checking who may read it. The error is a
-// fault.NotFound.
+// Find returns the source with an ID, without checking who may read it. If there is none,
+// the error is a fault.NotFound.
 func (m *Manager) Find(id string) (space.Source, error) {
 	m.mu.Lock()
 	e := m.entries[id]
@@ -153,14 +153,14 @@ func (m *Manager) change(ctx context.Context, e *entry, s space.Source) (space.S
 	return m.source(e), nil
 }
 
-// keep returns s with the manager's fields of old.
+// keep returns s, but with the values of old in the fields that the manager sets.
 func keep(s, old space.Source) space.Source {
 	s.Kind, s.Published, s.Collection = old.Kind, old.Published, old.Collection
 	s.State, s.Problem, s.Commit, s.Synced, s.Files, s.Bytes = old.State, old.Problem, old.Commit, old.Synced, old.Files, old.Bytes
 	return s
 }
 
-// Remove unpublishes a source of a space. The caller has checked that the person may.
+// Remove unpublishes a source of a space. The caller checks permissions.
 func (m *Manager) Remove(ctx context.Context, id space.SpaceID, source string) error {
 	m.changing.Lock()
 	defer m.changing.Unlock()
@@ -173,8 +173,8 @@ func (m *Manager) Remove(ctx context.Context, id space.SpaceID, source string) e
 	return m.end(ctx, e)
 }
 
-// RemoveAll unpublishes all sources of a deleted space. The process that has their index
-// open drops it, at its next start at the latest.
+// RemoveAll unpublishes all sources of a deleted space. The process that has the sources'
+// indexes open drops them, at its next start at the latest.
 func (m *Manager) RemoveAll(ctx context.Context, id space.SpaceID) error {
 	m.changing.Lock()
 	defer m.changing.Unlock()
@@ -210,7 +210,7 @@ func (m *Manager) end(ctx context.Context, e *entry) error {
 	if tree == "" {
 		return nil
 	}
-	// Move it away at once, because the removal may take long.
+	// Move the tree away at once, because its removal may take long.
 	gone := m.scratch()
 	if err := os.Rename(tree, gone); err != nil {
 		return err

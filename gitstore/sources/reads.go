@@ -8,8 +8,8 @@ import (
 	"satchel/internal/space"
 )
 
-// The methods below read snapshots by their collection. They do not check the reader: the
-// collection comes from Visible, which does.
+// The methods below read the snapshots of a collection, which is the id of one publication.
+// They do not check the reader: callers get the collection from Visible, which does.
 
 func (m *Manager) byCollection(c space.SpaceID) (*entry, error) {
 	m.mu.Lock()
@@ -40,7 +40,8 @@ func (m *Manager) snapshot(ctx context.Context, c space.SpaceID, at space.Commit
 	if at == "" {
 		return nil, s, fault.New(fault.Unavailable, "The source %s has no snapshot yet. Try again in a moment.", s.ID)
 	}
-	// The snapshot is not in memory after a start, or if the index is more than one behind.
+	// The snapshot is not in memory after a start, or if the index is more than one snapshot
+	// behind.
 	sn, err := m.read(ctx, s, at)
 	if err != nil {
 		return nil, s, err
@@ -53,7 +54,7 @@ func (m *Manager) snapshot(ctx context.Context, c space.SpaceID, at space.Commit
 	return sn, s, nil
 }
 
-// Head returns the commit of the collection's snapshot, empty if there is none yet.
+// Head returns the commit of the collection's snapshot, or "" if there is no snapshot yet.
 func (m *Manager) Head(_ context.Context, c space.SpaceID) (space.CommitID, error) {
 	e, err := m.byCollection(c)
 	if err != nil {
@@ -80,8 +81,8 @@ func (m *Manager) Newest(ctx context.Context, c space.SpaceID) (space.CommitID, 
 	return shown, nil
 }
 
-// Lookup finds a file or a directory of a snapshot. The empty path is the root. The error
-// is a fault.NotFound.
+// Lookup finds a file or a directory of a snapshot. The empty path is the root. If the path
+// is neither a file nor a directory, the error is a fault.NotFound.
 func (m *Manager) Lookup(ctx context.Context, c space.SpaceID, at space.CommitID, p space.Path) (space.Entry, error) {
 	sn, _, err := m.snapshot(ctx, c, at)
 	if err != nil {
@@ -96,8 +97,8 @@ func (m *Manager) Lookup(ctx context.Context, c space.SpaceID, at space.CommitID
 	return space.Entry{}, noFile(p)
 }
 
-// Children lists one directory of a snapshot, by path. The error is a fault.NotFound if dir
-// is not a directory.
+// Children lists one directory of a snapshot, sorted by path. The error is a fault.NotFound if
+// dir is not a directory.
 func (m *Manager) Children(ctx context.Context, c space.SpaceID, at space.CommitID, dir space.Path) ([]space.Entry, error) {
 	sn, _, err := m.snapshot(ctx, c, at)
 	if err != nil {
@@ -110,7 +111,7 @@ func (m *Manager) Children(ctx context.Context, c space.SpaceID, at space.Commit
 	return list, nil
 }
 
-// Files lists every file below a directory of a snapshot, by path.
+// Files lists every file below a directory of a snapshot, sorted by path.
 func (m *Manager) Files(ctx context.Context, c space.SpaceID, at space.CommitID, dir space.Path) ([]space.Entry, error) {
 	sn, _, err := m.snapshot(ctx, c, at)
 	if err != nil {

@@ -101,8 +101,8 @@ func (m *Manager) loadRows(ctx context.Context) ([]space.Source, error) {
 	return out, nil
 }
 
-// storeSource writes a source with its audience. If fresh and the ID exists, the error is a
-// fault.Conflict.
+// storeSource writes a source with its audience. If fresh is true and the ID exists, the error is
+// a fault.Conflict.
 func (m *Manager) storeSource(ctx context.Context, s space.Source, fresh bool) error {
 	return m.o.DB.Transact(ctx, func(tx *gorm.DB) error {
 		row := rowOf(s)

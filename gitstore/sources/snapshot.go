@@ -9,14 +9,14 @@ import (
 	"satchel/internal/space"
 )
 
-// snapshot lists the files of a source at a commit, by path. It never changes.
+// snapshot lists the files of a source at a commit, sorted by path. It never changes.
 // Paths are relative to the published directory.
 type snapshot struct {
 	commit space.CommitID
 	files  []space.Entry
 	links  map[space.Path]string // the targets of symbolic links
 	bytes  int64
-	left   int // links and names that are left out
+	left   int // the number of links and names that are left out
 	blobs  map[space.BlobID]bool
 }
 
@@ -43,7 +43,7 @@ func (m *Manager) read(ctx context.Context, s space.Source, at space.CommitID) (
 				return nil, err
 			}
 			if space.CheckSymlink(rel, string(target)) != nil {
-				continue // it leads out of the directory
+				continue // the link leads out of the directory
 			}
 			out.links[rel] = string(target)
 		}

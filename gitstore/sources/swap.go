@@ -2,8 +2,8 @@ package sources
 
 import "os"
 
-// swap exchanges two directories, atomically if the system can. Otherwise the second one is
-// missing for a moment. scratch returns new names.
+// swap exchanges the directories a and b, atomically if the system can. Otherwise b is missing for
+// a moment. scratch returns new names.
 func swap(a, b string, scratch func() string) error {
 	if exchange(a, b) == nil {
 		return nil

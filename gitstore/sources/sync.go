@@ -9,12 +9,14 @@ import (
 	"sync"
 	"time"
 
+	"satchel/internal/bytesize"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
 
-// sync creates a snapshot of a source at its space's head. If that fails, the previous snapshot
-// stays, and the source shows the error. With reset, sync reuses nothing of the old snapshot.
+// sync creates a snapshot of a source at the commit that the method head returns. If that fails,
+// the previous snapshot stays, and the source shows the error. With reset, sync reuses nothing of
+// the old snapshot.
 func (m *Manager) sync(ctx context.Context, e *entry, reset bool) error {
 	select {
 	case e.turn <- struct{}{}:
@@ -29,14 +31,14 @@ func (m *Manager) sync(ctx context.Context, e *entry, reset bool) error {
 	m.mu.Lock()
 	if m.entries[e.src.ID] != e {
 		m.mu.Unlock()
-		return nil // it ended meanwhile
+		return nil // the source ended meanwhile
 	}
 	switch {
 	case err != nil:
 		e.src.State, e.src.Problem = space.SourceFailed, fault.PublicOf(err)
 	case e.src.Upstream() && e.final == "":
 		m.mu.Unlock()
-		return nil // it waits for its first sync
+		return nil // the source waits for its first sync
 	default:
 		e.src.State, e.src.Problem, e.src.Synced = space.SourceReady, "", m.o.Now()
 		e.failed, e.why, e.failures = "", nil, 0
@@ -104,7 +106,7 @@ func (m *Manager) advance(ctx context.Context, e *entry, reset bool) (changed bo
 	case ended && tree != "":
 		return false, removeTree(tree)
 	case oldTree != "" && oldTree != tree:
-		return true, removeTree(oldTree) // sandboxes have links of their own to its files
+		return true, removeTree(oldTree) // sandboxes have their own hard links to the files
 	}
 	return true, nil
 }
@@ -121,8 +123,8 @@ func (m *Manager) head(ctx context.Context, e *entry) (space.CommitID, error) {
 	return m.o.Store.Head(ctx, s.Space)
 }
 
-// The delay before a failed snapshot of a head is tried again. It doubles with each
-// failure.
+// The delay before a failed snapshot of a head is tried again. It begins at firstAgain and
+// doubles with each failure, up to lastAgain.
 const (
 	firstAgain = 30 * time.Second
 	lastAgain  = time.Hour
@@ -142,7 +144,7 @@ func (m *Manager) fail(e *entry, head space.CommitID, why error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if e.failed == head && m.o.Now().Before(e.again) {
-		return // it was not tried
+		return // the snapshot was not tried, because failedAt returned the earlier error
 	}
 	e.failed, e.why, e.again = head, why, m.o.Now().Add(min(firstAgain<<min(e.failures, 10), lastAgain))
 	e.failures++
@@ -159,7 +161,7 @@ type listings struct {
 }
 
 // list reads a snapshot within the limits of a source. If the snapshot exceeds them, list
-// returns an error, with the snapshot's totals and without its files.
+// returns an error, and a snapshot that has the totals but no files.
 func (m *Manager) list(ctx context.Context, s space.Source, at space.CommitID) (*snapshot, error) {
 	l := &m.listed
 	l.mu.Lock()
@@ -183,17 +185,17 @@ func (m *Manager) list(ctx context.Context, s space.Source, at space.CommitID) (
 
 func (m *Manager) fits(sn *snapshot) error {
 	if n := len(sn.files); n > m.o.MaxFiles {
-		return fault.New(fault.TooLarge, "The directory has %d files, and %d can be published.", n, m.o.MaxFiles)
+		return fault.New(fault.TooLarge, "The directory has %d files, and at most %d can be published.", n, m.o.MaxFiles)
 	}
 	if sn.bytes > m.o.MaxBytes {
-		return fault.New(fault.TooLarge, "The directory has %d MB, and %d can be published.", sn.bytes>>20, m.o.MaxBytes>>20)
+		return fault.New(fault.TooLarge, "The directory has %s, and at most %s can be published.", bytesize.Text(sn.bytes), bytesize.Text(m.o.MaxBytes))
 	}
 	return nil
 }
 
-// Purged drops everything from a space's old history after it was rewritten, and returns
-// the collections whose index must be rebuilt. A source whose new snapshot fails has no
-// snapshot.
+// Purged drops everything that comes from the old history of a space whose history was
+// rewritten. It returns the collections whose index must be rebuilt. A source whose new
+// snapshot fails has no snapshot.
 func (m *Manager) Purged(ctx context.Context, id space.SpaceID) ([]space.SpaceID, error) {
 	m.listed.mu.Lock()
 	m.listed.sn = nil

@@ -50,7 +50,7 @@ func (m *Manager) ChangeSynced(ctx context.Context, s space.Source) (space.Sourc
 	return m.change(ctx, e, s)
 }
 
-// Switch shows a synced source at a commit of its space, which a complete sync made. If the
+// Switch makes a synced source show the commit at, which a complete sync made in its space. If the
 // snapshot cannot be made, the previous one stays, and Switch returns the error.
 func (m *Manager) Switch(ctx context.Context, id string, at space.CommitID, reset bool) (space.Source, error) {
 	m.mu.Lock()

@@ -66,7 +66,7 @@ func makeTree(ctx context.Context, sn *snapshot, dir string, put func(f space.En
 		return err
 	}
 	made := map[string]bool{".": true}
-	links := map[string]bool{} // an imported history may claim to have files below them
+	links := map[string]bool{} // symbolic links; an imported history may list files below a link
 	for _, f := range sn.files {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -105,7 +105,8 @@ func makeDirs(root, dir string, made map[string]bool) error {
 	return mkdir(filepath.Join(root, filepath.FromSlash(dir)))
 }
 
-// mkdir creates a directory, which must not exist, regardless of the umask.
+// mkdir creates a directory with the mode treeDir, whatever the umask. The directory must not
+// exist.
 func mkdir(dir string) error {
 	if err := os.Mkdir(dir, treeDir); err != nil {
 		return err
@@ -122,7 +123,7 @@ func writeFile(name string, data []byte) error {
 	return errors.Join(err, f.Chmod(treeFile), f.Close())
 }
 
-// removeTree removes a directory of ours.
+// removeTree removes a directory of this package. It refuses a relative path.
 func removeTree(dir string) error {
 	if dir == "" || !strings.HasPrefix(dir, string(filepath.Separator)) && filepath.VolumeName(dir) == "" {
 		return errors.New("only an absolute path is removed")

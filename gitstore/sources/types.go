@@ -16,8 +16,8 @@ import (
 type Consent struct {
 	// WithMemory allows files of the space's memory in the source.
 	WithMemory bool `json:"with_memory"`
-	// New refuses an ID that exists, even one of the publisher's own sources. Without
-	// it, publishing the same directory again changes that source.
+	// New refuses an ID that exists, even one of the publisher's own sources. If New is
+	// false, publishing the same directory again changes the existing source.
 	New bool `json:"new"`
 }
 

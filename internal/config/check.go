@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Each check returns the problem with a value, or "" if there is none.
+// A check is a function that returns the problem with a value, or "" if there is none.
 
 func between[T cmp.Ordered](lo, hi T, format func(T) string) func(T) string {
 	return func(v T) string {
@@ -54,7 +54,7 @@ func required(s string) string {
 
 func notEmpty(l []string) string {
 	if len(l) == 0 {
-		return "it must name at least one"
+		return "it must have at least one entry"
 	}
 	return ""
 }
@@ -82,7 +82,7 @@ func address(s string) string {
 	h, port, err := net.SplitHostPort(s)
 	if err == nil {
 		if n, notNumber := strconv.ParseUint(port, 10, 64); notNumber == nil && n > 65535 {
-			return fmt.Sprintf("%s is no port (1-65535)", port)
+			return fmt.Sprintf("%s is not a port (0-65535)", port)
 		}
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
@@ -134,7 +134,14 @@ func domain(s string) string {
 	return ""
 }
 
-// endpointURL checks the URL of a model or of an ACME directory. It may be in any network.
+// acmeURL checks the URL of an ACME directory. It may be in any network.
+func acmeURL(s string) string {
+	_, why := webURL(s, "https://acme-v02.api.letsencrypt.org/directory")
+	return why
+}
+
+// endpointURL checks the URL of a model, which may be in any network. It also accepts unix: and the
+// absolute path of a socket.
 func endpointURL(s string) string {
 	if socket, ok := strings.CutPrefix(s, "unix:"); ok {
 		return absolute(socket)
@@ -248,7 +255,7 @@ func mailbox(s string) string {
 	}
 	for _, b := range []byte(a.Address) {
 		if b >= 0x80 {
-			return "the address itself must be of ASCII letters"
+			return "the address itself must have only ASCII characters"
 		}
 	}
 	return ""

@@ -38,7 +38,7 @@ type Config struct {
 type Server struct {
 	Listen         string
 	PublicURL      string // without a trailing slash; empty for none
-	Metrics        string // empty turns it off
+	Metrics        string // empty turns metrics off
 	AllowedHosts   []string
 	AllowedOrigins []string
 	BodyTimeout    time.Duration
@@ -50,8 +50,8 @@ type Server struct {
 	HTTPListen     string // empty for none
 	ACMEURL        string
 	ACMEEmail      string
-	ACMECAFile     string   // absolute
-	TrustedProxies []string // prefixes
+	ACMECAFile     string   // an absolute path
+	TrustedProxies []string // network prefixes
 }
 
 // Database is the section database.
@@ -74,7 +74,7 @@ type Auth struct {
 	MembersInvite    bool
 
 	AccessLifetime  time.Duration
-	RefreshLifetime time.Duration // without a use
+	RefreshLifetime time.Duration // the longest time without a use
 	SessionLifetime time.Duration
 	Registration    bool
 	ClientDocuments bool
@@ -121,7 +121,7 @@ type Mail struct {
 	URL      string // empty for no mail
 	From     string
 	Password Secret
-	CAFile   string // absolute
+	CAFile   string // an absolute path
 }
 
 // Tools is the section tools.
@@ -132,7 +132,7 @@ type Tools struct {
 // Sandbox is the section sandbox. Sizes are in bytes.
 type Sandbox struct {
 	Runtime     string // gvisor or none
-	Rootfs      string // absolute; empty means the host's /usr
+	Rootfs      string // an absolute path; empty means the host's /usr
 	Platform    string // systrap, kvm or ptrace
 	Max         int
 	Spare       int
@@ -168,11 +168,11 @@ type Remotes struct {
 	PollEvery     time.Duration
 	RetryMax      time.Duration
 	GitMemory     int64    // bytes
-	AllowNetworks []string // prefixes
+	AllowNetworks []string // network prefixes
 	AllowPorts    []string
-	CAFile        string // absolute; empty means only the system's
-	SSHKey        string // absolute; empty: ssh is refused
-	SSHKnownHosts string // absolute
+	CAFile        string // an absolute path; empty means only the system's authorities
+	SSHKey        string // an absolute path; empty: ssh is refused
+	SSHKnownHosts string // an absolute path
 }
 
 // Library is the section library.
@@ -214,13 +214,13 @@ type Embeddings struct {
 	Dimensions     int // 0 means the model's own
 	QueryPrefix    string
 	DocumentPrefix string
-	MaxChars       int // of a passage
+	MaxChars       int // how many characters of a passage are embedded
 }
 
 // Secret is a secret, or "file:" and the path of a file that contains it.
 type Secret string
 
-// inFile is the prefix of a Secret in a file.
+// inFile is the prefix of a Secret that names a file.
 const inFile = "file:"
 
 // maxSecret is the maximum size of a secret in a file, in bytes.

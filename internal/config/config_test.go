@@ -239,7 +239,7 @@ func TestMistakes(t *testing.T) {
 			"flag --data: " + os.DevNull + " is a file; name a directory",
 		}},
 		{"a port that there is none", setup{args: []string{"--listen=127.0.0.1:99999"}}, []string{
-			"flag --listen: server.listen: 99999 is no port (1-65535)",
+			"flag --listen: server.listen: 99999 is not a port (0-65535)",
 		}},
 		{"a relative data directory in the file", setup{file: "data_dir: here\n", env: nil, args: nil}, nil}, // SATCHEL_DATA_DIR overrides it
 	} {

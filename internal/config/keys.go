@@ -7,12 +7,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// key is one row of the table. It describes one key completely.
+// key is one row of the table that keys returns. It describes one key completely.
 type key struct {
-	path   string // "server.listen"
-	doc    string // one line, a sentence
-	flag   string // without dashes
-	form   string // the form of a value, for mistakes
+	path   string // such as "server.listen"
+	doc    string // sentences for the reference, without line breaks
+	flag   string // the name of the flag, without the leading dashes
+	form   string // the form of a value, for messages about mistakes
 	kind   string // the form of a value, for the reference
 	tags   []string
 	def    string // the default as text, or its description if it is computed
@@ -93,7 +93,7 @@ func keys(c *Config) []key {
 		row("server.domain", &server.Domain, str, "", "Public domain name of the server. The server gets a certificate for it by ACME, and serves https.", domain).named("domain"),
 		row("server.https_listen", &server.HTTPSListen, str, ":443", "Address and port for https, if server.domain is set.", required, address),
 		row("server.http_listen", &server.HTTPListen, str, ":80", "Address and port that answers ACME's challenges and sends browsers to https, if server.domain is set; if it is empty, the authority can check the domain only over https.", address),
-		row("server.acme_url", &server.ACMEURL, str, "https://acme-v02.api.letsencrypt.org/directory", "Directory of the authority that certificates come from.", required, endpointURL),
+		row("server.acme_url", &server.ACMEURL, str, "https://acme-v02.api.letsencrypt.org/directory", "Directory of the authority that certificates come from.", required, acmeURL),
 		row("server.acme_email", &server.ACMEEmail, str, "", "Email address for messages of the authority about certificates.", mailbox),
 		row("server.acme_ca_file", &server.ACMECAFile, str, "", "PEM file of further certificate authorities to trust for the directory.", absolute),
 		row("server.trusted_proxies", &server.TrustedProxies, list, nil, "Networks of reverse proxies whose X-Forwarded-For is trusted for the client's address. The server ignores it from others, and takes its own URL only from public_url.", eachOf(network)),
@@ -133,11 +133,11 @@ func keys(c *Config) []key {
 		row("auth.oidc.label", &auth.OIDC.Label, str, "single sign-on", "Text of the button after \"Sign in with\".", short),
 
 		row("auth.github.client_id", &auth.GitHub.ClientID, str, "", "Client id of a GitHub App or OAuth App, for people to sign in with GitHub; empty for none."),
-		secretRow("auth.github.client_secret", &auth.GitHub.ClientSecret, "Its secret."),
+		secretRow("auth.github.client_secret", &auth.GitHub.ClientSecret, "Client secret of the GitHub App or OAuth App."),
 		row("auth.github.url", &auth.GitHub.URL, str, "https://github.com", "GitHub's address; another one for GitHub Enterprise.", required, issuerURL),
 
 		row("auth.mail.url", &auth.Mail.URL, str, "", "Mail server that sends sign-in links: smtps://user@host, or smtp://user@host:587 (which must offer STARTTLS unless it is this machine).", mailURL).secretly(),
-		row("auth.mail.from", &auth.Mail.From, str, "", "Sender of these mails, such as Satchel <satchel@example.com>.", mailbox),
+		row("auth.mail.from", &auth.Mail.From, str, "", "Sender of the sign-in mails, such as Satchel <satchel@example.com>.", mailbox),
 		secretRow("auth.mail.password", &auth.Mail.Password, "Password for the mail server."),
 		row("auth.mail.ca_file", &auth.Mail.CAFile, str, "", "PEM file of further certificate authorities to trust for the mail server.", absolute),
 
@@ -170,12 +170,12 @@ func keys(c *Config) []key {
 		row("remotes.ssh_key", &remotes.SSHKey, str, "", "Private key for ssh remotes; empty for no ssh.", absolute),
 		row("remotes.ssh_known_hosts", &remotes.SSHKnownHosts, str, "", "known_hosts file with the allowed ssh hosts.", absolute),
 
-		row("library.allow_sources", &c.Library.AllowSources, list, nil, "Hosts and repositories from which people who are not admins can add sources, such as docs.example.com or github.com/nuxt/*. Without entries only admins can, and the operator."),
+		row("library.allow_sources", &c.Library.AllowSources, list, nil, "Hosts and repositories from which people who are not admins can add sources, such as docs.example.com or github.com/nuxt/*. Without entries, only admins and the operator can."),
 
 		row("snapshot.repo", &c.Snapshot.Repo, str, "", "Repository to which the files of sources that follow an upstream are pushed, as owner/name at auth.github.url or as a URL; empty for none. It needs snapshot.token, or an ssh URL.", short),
 		row("snapshot.branch", &c.Snapshot.Branch, str, "main", "Branch of the repository.", required, short),
-		secretRow("snapshot.token", &c.Snapshot.Token, "Token that may push there."),
-		row("snapshot.restricted", &c.Snapshot.Restricted, boolean, false, "Whether sources that only named people can read go there too."),
+		secretRow("snapshot.token", &c.Snapshot.Token, "Token that may push to the repository."),
+		row("snapshot.restricted", &c.Snapshot.Restricted, boolean, false, "Whether sources that only named people can read are pushed to the repository too."),
 
 		row("search.wait", &c.Search.Wait, duration, 2*time.Second, "How long searches wait for an index, counted from when it fell behind its space. Later searches do not wait, and say by how much the index is behind.", durations(0, time.Minute)),
 		row("search.models_wait", &c.Search.ModelsWait, duration, 1500*time.Millisecond, "How long one search waits for all the models below together. At most a fifth of this time is for the vector of its query.", durations(5*time.Millisecond, time.Minute)),

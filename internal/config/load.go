@@ -36,15 +36,15 @@ type Source struct {
 	SystemFile string
 	// WorkDir is the base of a relative --data or --config. Empty means the current directory.
 	WorkDir string
-	// CheckSource checks an entry of sources. known are the settings of its kind; nil if there is
-	// no such kind. The error is a fault that names the wrong key. If CheckSource is nil, the
-	// settings of kinds are not checked.
+	// CheckSource checks an entry of the list sources. known are the settings of the entry's
+	// kind, or nil if there is no such kind. The error is a fault that names the wrong key. If
+	// CheckSource is nil, the settings of kinds are not checked.
 	CheckSource func(SyncedSource) (known []string, err error)
 }
 
 // Mistake is one mistake in a configuration.
 type Mistake struct {
-	// Where is "file:line:column", or the name of a variable or a flag.
+	// Where is the place of the mistake, such as "file:line:column", a variable or a flag.
 	Where string
 	// What is a sentence without a full stop.
 	What string
@@ -74,7 +74,7 @@ func (m Mistakes) OfFlags() bool {
 type loader struct {
 	src      Source
 	keys     []key
-	env      map[string]string // our variables that are not empty
+	env      map[string]string // the variables with the prefix SATCHEL_ that are not empty
 	cfg      Config
 	mistakes Mistakes
 	origin   map[string]string // where each key was set, without keys that have their default
@@ -208,11 +208,11 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// notOurs reports whether a variable with our prefix is valid although it is not a key.
+// notOurs reports whether a variable with the prefix SATCHEL_ is valid although it is not a key.
 func notOurs(name string) bool {
 	switch name {
 	case "SATCHEL_CONFIG", // the configuration file
-		"SATCHEL_TOKEN", "SATCHEL_URL", // of commands that connect to a server
+		"SATCHEL_TOKEN", "SATCHEL_URL", // for commands that connect to a server
 		// Kubernetes sets these in every container if there is a service with the name
 		// satchel.
 		"SATCHEL_SERVICE_HOST", "SATCHEL_PORT":
@@ -221,8 +221,8 @@ func notOurs(name string) bool {
 	return strings.HasPrefix(name, "SATCHEL_TEST_") || strings.HasPrefix(name, "SATCHEL_SERVICE_PORT") || strings.HasPrefix(name, "SATCHEL_PORT_")
 }
 
-// readEnviron reads our variables, and reports unknown ones. An empty variable counts as
-// unset, because many tools unset variables in this way.
+// readEnviron reads the variables with the prefix SATCHEL_, and reports unknown ones. An empty
+// variable counts as unset, because many tools unset variables in this way.
 func (l *loader) readEnviron() {
 	known := make([]string, 0, len(l.keys))
 	for i := range l.keys {
@@ -359,7 +359,8 @@ func (l *loader) lookup(name string) (string, bool) {
 	return "", false
 }
 
-// abs makes a path from a person absolute.
+// abs returns the absolute form of a path that a person gave. A relative path begins at
+// Source.WorkDir.
 func (l *loader) abs(p string) string {
 	if p == "" || filepath.IsAbs(p) {
 		return p

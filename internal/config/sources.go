@@ -23,7 +23,7 @@ type SyncedSource struct {
 	Readers   []string
 	// Every is the interval between syncs. Nil means the default. 0 means on request only.
 	Every *time.Duration
-	// Settings are the keys of the kind, as a JSON object.
+	// Settings are the settings of the kind, as a JSON object.
 	Settings json.RawMessage
 }
 
@@ -49,7 +49,8 @@ func entryKeys() []entryKey {
 	}
 }
 
-// LoadSources reads only the sources of a configuration file. The error is that of Load.
+// LoadSources reads a configuration file, and returns only its sources. The error is like that of
+// Load.
 func LoadSources(file string, check func(SyncedSource) (known []string, err error)) ([]SyncedSource, error) {
 	l := &loader{src: Source{CheckSource: check}, env: map[string]string{}, origin: map[string]string{}, spoilt: map[string]bool{}}
 	l.keys = keys(&l.cfg)
@@ -242,7 +243,7 @@ func (e *SyncedSource) setAudience(v any) error {
 	return nil
 }
 
-// formError is the form that a value must have.
+// formError is an error that says which form a value must have.
 type formError string
 
 func (e formError) Error() string { return string(e) }

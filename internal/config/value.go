@@ -12,8 +12,8 @@ import (
 
 // codec reads and writes one type of value. The message about an invalid value contains form.
 type codec[T any] struct {
-	form   string   // such as "a duration such as 45s, 10m or 90d"
-	name   string   // in the reference, such as "duration"
+	form   string   // the form of values, such as "a duration such as 45s, 10m or 90d"
+	name   string   // the name of the type in the reference, such as "duration"
 	tags   []string // tags of the YAML types that are accepted
 	parse  func(string) (T, error)
 	format func(T) string

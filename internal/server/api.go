@@ -8,7 +8,8 @@ import (
 	"satchel/web/api"
 )
 
-// openAPI creates the REST API. o are the options of the tools.
+// openAPI creates the REST API. o holds the options of the MCP tools. The API replaces some of
+// them for its own tools.
 func (s *Server) openAPI(o tools.Options) error {
 	o.Workspace, o.Trouble, o.Prefix = libraryWorkspace{o.Workspace}, nil, ""
 	set, err := tools.New(o)

@@ -15,18 +15,18 @@ import (
 // only the library (service.IsLibraryOnly).
 const emptyHead = space.CommitID("0000000000000000000000000000000000000000")
 
-// spaces is the part of the store of spaces that the pool needs.
+// spaces is the part of the store of spaces that the pool of sandboxes needs.
 type spaces interface {
 	space.Checkouts
 	space.Committer
 	WaitView(ctx context.Context, id space.SpaceID) error
 }
 
-// libraries is the pool's store of spaces. It adds the empty space of sandboxes that have
-// only the library. That space accepts no commits.
+// libraries is the store of spaces for the pool of sandboxes. It adds the empty space of
+// sandboxes that have only the library. The empty space accepts no commits.
 type libraries struct {
 	spaces
-	empty string // a directory
+	empty string // the directory of the empty space
 }
 
 func newLibraries(s spaces, dataDir string) (*libraries, error) {
@@ -96,7 +96,7 @@ func (l *libraries) Commit(ctx context.Context, id space.SpaceID, cs space.Chang
 	return l.spaces.Commit(ctx, id, cs, m)
 }
 
-// WaitView waits until the history of a space that sandboxes see reaches the space's head.
+// WaitView waits until sandboxes can see the history of a space up to its head.
 func (l *libraries) WaitView(ctx context.Context, id space.SpaceID) error {
 	if service.IsLibraryOnly(id) {
 		return nil

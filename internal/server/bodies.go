@@ -11,8 +11,8 @@ import (
 
 // bodies limits the time that the body of a request may take to arrive. Without a limit,
 // one address could use every file descriptor of the server with bodies that never arrive:
-// net/http waits for the body even before it sends an answer that does not need it, such as
-// a refusal.
+// net/http waits for the body even before it sends an answer that does not need the body,
+// such as a refusal.
 type bodies struct {
 	within time.Duration
 
@@ -27,7 +27,7 @@ func newBodies(within time.Duration) *bodies {
 	return &bodies{within: within, unread: map[any]func(){}}
 }
 
-// server returns a server whose request bodies b limits.
+// server returns a server. b limits the time that the bodies of its requests may take.
 func (b *bodies) server(g *signals, h http.Handler) *http.Server {
 	srv := g.server(b.bound(h, b.within))
 	srv.ConnState = b.changed
@@ -52,8 +52,8 @@ func (b *bodies) changed(c net.Conn, state http.ConnState) {
 	}
 }
 
-// end ends the wait for incomplete requests, including later ones. Handlers that read such
-// a request get a deadline error.
+// end ends the wait for incomplete requests, including requests that begin later. Handlers
+// that read such a request get a deadline error.
 func (b *bodies) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -72,8 +72,8 @@ func (b *bodies) bound(next http.Handler, within time.Duration) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		// In HTTP/2, the unread rest of a body ends with the stream. In HTTP/1, it ends
-		// with the next state of the connection.
+		// The stream of an HTTP/2 request leaves b.unread when the handler returns. An HTTP/1
+		// connection leaves it when the state of the connection changes.
 		var from deadlined = http.NewResponseController(w)
 		if c, ok := r.Context().Value(connKey{}).(net.Conn); ok && r.ProtoMajor == 1 {
 			from = c
@@ -115,8 +115,8 @@ type boundBody struct {
 	from deadlined
 }
 
-// Read implements io.Reader. The deadline ends with the body, because the answer may take
-// longer.
+// Read implements io.Reader. At the end of the body, it removes the deadline, because the
+// answer may take longer.
 func (r *boundBody) Read(p []byte) (int, error) {
 	n, err := r.ReadCloser.Read(p)
 	if err == io.EOF {

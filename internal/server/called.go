@@ -17,7 +17,7 @@ const (
 
 // called keeps the names that clients give themselves, by grant. With them the pages can
 // distinguish several clients that use one key. The names are lost when the server stops,
-// and nothing depends on them.
+// because only the pages show them.
 type called struct {
 	now func() time.Time
 	by  *lru.Cache[space.GrantID, *lru.Cache[string, time.Time]]

@@ -46,7 +46,7 @@ type Core struct {
 	Admin    *admin.Local
 
 	links
-	runtime   Runtime // of sandboxes; nil if the configuration switches them off
+	runtime   Runtime // runs sandboxes; nil if the configuration switches sandboxes off
 	sources   *sources.Manager
 	syncs     *syncs.Manager
 	reviews   *reviews.Reviews
@@ -97,7 +97,7 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 		return nil, err
 	}
 	spaces := filepath.Join(cfg.DataDir, "spaces")
-	// Open the store first, because it takes the lock.
+	// Open the store first, because it takes the lock of the data directory.
 	screen := c.screen
 	if !cfg.Space.ScreenSecrets {
 		screen = nil
@@ -187,8 +187,8 @@ func IndexFiles(cfg *config.Config) (map[string]space.SpaceID, error) {
 	return out, err
 }
 
-// checkLost refuses to start with an empty database if there are spaces, because none of
-// its users could reach them.
+// checkLost refuses to start with a missing or empty SQLite file if there are spaces. In a new
+// database, no user would have access to these spaces.
 func (c *Core) checkLost() error {
 	file, ok := database.SQLitePath(c.Config.DatabaseURL())
 	if !ok {
@@ -198,7 +198,7 @@ func (c *Core) checkLost() error {
 	st, err := os.Stat(file)
 	switch {
 	case err == nil && st.Size() > 0, err != nil && !errors.Is(err, fs.ErrNotExist):
-		return nil // opening it reports other errors
+		return nil // database.Open reports other errors
 	case err == nil:
 		what = "is empty"
 	}
@@ -252,7 +252,7 @@ func (c *Core) Close() error {
 	if c.syncs != nil {
 		errs = append(errs, c.syncs.Close())
 	}
-	if c.runtime != nil { // after the syncs, which convert documents in it
+	if c.runtime != nil { // after the syncs, which convert documents in its sandboxes
 		errs = append(errs, c.runtime.Close())
 	}
 	if c.sources != nil {
@@ -273,8 +273,7 @@ func (c *Core) Close() error {
 	return errors.Join(append(errs, c.closeTransport())...)
 }
 
-// relay passes commits to their followers. The followers are created after the store that
-// reports the commits.
+// relay passes the store's events to followers, which are created after the store.
 type relay struct {
 	followers atomic.Pointer[[]space.Events]
 }

@@ -13,9 +13,9 @@ import (
 	"satchel/tools/index"
 )
 
-// A space is deleted in two steps. Accounts.DeleteSpace removes its row and leaves a
-// tombstone. From then on the space does not exist for anyone. endSpace then removes
-// everything that belonged to the space. Each of its steps can be repeated, and the
+// A space is deleted in two steps. Accounts.DeleteSpace removes the row of the space and leaves
+// a tombstone. From then on the space does not exist for anyone. endSpace then removes
+// everything that belonged to the space. Each step of endSpace can be repeated, and the
 // tombstone records when all are done. The next start continues a deletion that a crash
 // interrupted.
 
@@ -37,7 +37,7 @@ func (c *Core) deleteHere(ctx context.Context, by store.Actor, id space.SpaceID,
 	return done, c.endSpace(context.WithoutCancel(ctx), id, ending{dropIndex: c.dropIndex})
 }
 
-// dropIndex removes a space's index if no server has the index open.
+// dropIndex removes a space's search index and vectors. No server may have the index open.
 func (c *Core) dropIndex(ctx context.Context, id space.SpaceID) error {
 	x, err := openIndex(c.Config, c.Log)
 	if err != nil {
@@ -55,7 +55,7 @@ func (c *Core) dropFrom(ctx context.Context, x *index.Index, id space.SpaceID) e
 }
 
 // endSpace removes everything that belonged to a deleted space. It tries every step even if
-// another fails. After a failure, all steps run again.
+// another fails. After a failure, the next attempt repeats all steps.
 func (c *Core) endSpace(ctx context.Context, id space.SpaceID, e ending) error {
 	c.Git.MarkDeleted(id)
 	var errs []error
@@ -86,7 +86,7 @@ type deletions struct {
 	log  *slog.Logger
 
 	mu sync.Mutex
-	by map[space.SpaceID]chan struct{} // closed when the deletion is complete
+	by map[space.SpaceID]chan struct{} // each channel is closed when its space is removed
 }
 
 // endAgain is the delay before a failed deletion is tried again.
@@ -154,8 +154,8 @@ func (s *Server) takeUpDeletions(ctx context.Context) error {
 }
 
 // deleteSpace deletes a space for everyone, and removes its files and data in the
-// background. done receives nil when they are removed, or an error if the server stops
-// earlier.
+// background. The channel receives nil when they are removed, or an error if the server
+// stops earlier.
 func (s *Server) deleteSpace(ctx context.Context, by store.Actor, id space.SpaceID, owner space.UserID) (<-chan error, error) {
 	gone, err := s.Accounts.DeleteSpace(ctx, by, id, owner)
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	"satchel/sandbox/protocol"
 )
 
-// documents converts the documents of sources. Each runs in a sandbox of its own, which has no
-// network and nobody's space.
+// documents converts the documents of sources. It converts each document in a sandbox of its own,
+// without a network and without anyone's space.
 type documents struct {
 	runtime space.Runtime // nil if the configuration switches sandboxes off
-	dir     string        // of temporary files
+	dir     string        // directory of temporary files
 	limits  space.Limits
-	places  chan struct{} // limits the conversions at a time
+	places  chan struct{} // limits how many conversions run at once
 }
 
 const (
@@ -39,7 +39,7 @@ func newDocuments(rt Runtime, dataDir string, limits space.Limits, maxFile int64
 	return d, os.RemoveAll(d.dir) // a killed process leaves files
 }
 
-// convert is upstream.Env.Convert.
+// convert implements upstream.Env.Convert.
 func (d *documents) convert(ctx context.Context, name string, content []byte) ([]byte, error) {
 	run := d.run
 	if d.runtime == nil {

@@ -33,17 +33,17 @@ import (
 // front authenticates people and clients. It has the pages, and either the built-in
 // authorization server or the tokens of another issuer.
 type front struct {
-	oauth     *oauth.Server    // nil with another issuer
-	access    *access.Verifier // nil without another issuer
+	oauth     *oauth.Server    // nil if another issuer gives the tokens
+	access    *access.Verifier // nil unless another issuer gives the tokens
 	pages     *web.Site
-	documents *http.Client // of client metadata
+	documents *http.Client // fetches the metadata documents of clients
 	addresses *clientaddr.Resolver
 	limits    limits
 	limited   func(what string)
 	guessed   guessLog
-	closers   []func()  // of the ways to sign in
-	proxies   bool      // trusted_proxies names some
-	unnamed   sync.Once // for the warning about a proxy that is not named
+	closers   []func()  // close the ways to sign in
+	proxies   bool      // server.trusted_proxies names at least one proxy
+	unnamed   sync.Once // logs once that requests come through a proxy, and none is named
 	log       *slog.Logger
 }
 
@@ -52,7 +52,7 @@ type limits struct {
 	general, discovery, tokens, guesses, webhooks, registration, mail *ratelimit.Limiter
 }
 
-// mailsPerHour is enough for people who share an address, and too few to flood a mailbox.
+// mailsPerHour is enough for people who share a network address, and too few to flood a mailbox.
 const mailsPerHour = 10
 
 // leastBurst is the number of requests that a browser sends at once: a page and its files.
@@ -72,7 +72,7 @@ func newLimits(a config.Auth) limits {
 	}
 }
 
-// guesses are requests to the tools without a valid token.
+// guesses is the argument of allow for a request to the tools without a valid token.
 const guesses = "guess"
 
 // allow counts a request without a valid token. It returns whether the address may send the
@@ -130,8 +130,8 @@ func (s *Server) openFront() (err error) {
 	return s.openPages()
 }
 
-// documentCache is how long a client's metadata document is cached. Changes to it take
-// effect after that.
+// documentCache is how long a client's metadata document is cached. A change to the document
+// takes effect after at most this time.
 const documentCache = 24 * time.Hour
 
 func (s *Server) openAuthorizationServer() (err error) {
@@ -222,7 +222,8 @@ func (s *Server) openPages() error {
 	switch p, err := passkey.New(passkey.Options{Origin: s.issuer, Name: "Satchel", Logger: s.Log.With("part", "passkey")}); {
 	case err == nil:
 		o.Passkeys = p
-	case fault.CodeOf(err) != fault.Unavailable: // passkeys need a name with https
+	// If the code is Unavailable, the server has no host name with https, which passkeys need.
+	case fault.CodeOf(err) != fault.Unavailable:
 		return err
 	}
 	if a.Mail.URL != "" {
@@ -280,7 +281,7 @@ func (s *Server) resourceMetadata() http.Handler {
 	})
 }
 
-// limitDiscovery answers the request if its address looks up metadata too often.
+// limitDiscovery refuses the request and returns true if its address looks up metadata too often.
 func (s *Server) limitDiscovery(w http.ResponseWriter, r *http.Request) bool {
 	wait, ok := s.front.allow(r, oauth.LimitMetadata)
 	if !ok {
@@ -325,10 +326,10 @@ func (s *Server) resourceMetadataURL(r *http.Request) string {
 	return s.at(r.Host) + "/.well-known/oauth-protected-resource/mcp"
 }
 
-// bySite returns a suffix for the bucket of requests that a page of another site sends from
-// a person's browser, for example for an image, a frame or a script. With its own bucket
-// such a page does not use up the person's limits. Navigation counts as the person's. A page
-// cannot set these headers, only the browser can.
+// bySite returns a suffix for the rate limiter's key of requests that a page of another site
+// sends from a person's browser, for example for an image, a frame or a script. With a key of
+// its own, such a page does not use up the person's limits. A navigation counts as a request of
+// the person. Only the browser can set these headers, a page cannot.
 func bySite(r *http.Request) string {
 	h := r.Header
 	switch h.Get("Sec-Fetch-Site") {
@@ -339,7 +340,7 @@ func bySite(r *http.Request) string {
 	if h.Get("Sec-Fetch-Mode") == "navigate" && h.Get("Sec-Fetch-Dest") == "document" && h.Get("Sec-Purpose") == "" {
 		return ""
 	}
-	// All sites share one bucket, because a client that is not a browser could claim a new
+	// All other sites share one key, because a client that is not a browser could claim a new
 	// origin for each request.
 	return " by another site"
 }
@@ -354,7 +355,7 @@ func (f *front) guess(r *http.Request) (time.Duration, bool) {
 }
 
 // unproven reports whether an address may send another webhook without GitHub's signature.
-// If count is true, the address has just sent one.
+// If count is true, the address has just sent such a webhook, and it is counted.
 func (f *front) unproven(r *http.Request, count bool) (wait time.Duration, ok bool) {
 	ask := f.limits.webhooks.Ready
 	if count {

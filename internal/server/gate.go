@@ -11,10 +11,10 @@ type gate struct {
 	mu      sync.Mutex
 	running int
 	closed  bool
-	empty   chan struct{} // made by wait, closed when nothing runs
+	empty   chan struct{} // made by wait, closed when no request runs
 }
 
-// wrap counts next's requests. After wait it refuses them.
+// wrap counts next's requests. Once wait is called, it refuses new requests.
 func (g *gate) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !g.enter() {

@@ -11,8 +11,8 @@ import (
 	"satchel/internal/space"
 )
 
-// followedLinks records from which GitHub connection each space has its remote. With this
-// record, late news about a connection does not undo the change of a later command, and
+// followedLinks records, for each space, the GitHub connection that its remote comes from. With
+// this record, late news about a connection does not undo the change of a later command, and
 // late news about a command does not end a newer connection.
 type followedLinks struct {
 	mu sync.Mutex
@@ -22,7 +22,7 @@ type followedLinks struct {
 // followedLink is the record of one space. Its lock is held while the connection and the
 // remote of the space are made to agree.
 type followedLink struct {
-	turn    chan struct{} // the lock, with room for one value
+	turn    chan struct{} // the lock, which is held while the channel contains its one value
 	created time.Time     // RepositoryLink.Created of the connection whose remote is set
 }
 
@@ -53,15 +53,16 @@ func (f *followedLinks) forget(id space.SpaceID) {
 	delete(f.by, id)
 }
 
-// settleTime limits the requests to GitHub for one connection to three of the client's
-// timeouts.
+// settleTime is the maximum time of all requests to GitHub for one connection: three times
+// the timeout of the GitHub client.
 const settleTime = 30 * time.Second
 
 // settleLink makes a space's connection and its remote agree. It sets the remote of a new
 // connection and removes the remote of an ended one. It ends a connection whose remote a
 // command replaced or removed.
 func (s *Server) settleLink(ctx context.Context, id space.SpaceID) error {
-	// Ending a sync may have to wait for GitHub.
+	// Limit the time, because setting or removing a remote first ends the remote's running sync,
+	// which may wait for GitHub.
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
 	ended, err := s.followLink(ctx, id)
@@ -112,17 +113,17 @@ func (s *Server) followLink(ctx context.Context, id space.SpaceID) (ended auth.R
 	return ended, nil
 }
 
-// remoteChanged handles a change in the audit log to a space's remote: another process
-// connected the space, or a command set another remote.
+// remoteChanged handles an audit log entry that may affect a space's remote, for example because
+// another process connected the space, or a command set another remote.
 func (s *Server) remoteChanged(ctx context.Context, id space.SpaceID) {
 	if err := s.settleLink(ctx, id); err != nil && ctx.Err() == nil {
 		s.Log.Error("bring a connected repository and its space's remote in line", "space", id, "err", err)
 	}
 }
 
-// recallLinks assumes at the start that every connection had set its remote. If the remote
-// is different now, a command replaced it meanwhile. Call recallLinks before anything else
-// uses the connections.
+// recallLinks records, when the server starts, that each connected space has the remote of its
+// connection. A different remote is then known to come from a command that ran while no server
+// ran. Call recallLinks before anything else uses the connections.
 func (s *Server) recallLinks(ctx context.Context) error {
 	links, err := s.Accounts.RepositoryLinks(ctx)
 	if err != nil {

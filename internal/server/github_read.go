@@ -11,9 +11,9 @@ import (
 )
 
 // readToken returns the token with which a source reads a repository of a GitHub server. The
-// operator's sources read every repository with the App. A person's sources read those that one of
-// the person's GitHub accounts may read. The token is "" for every other repository, and if no
-// server runs. A public repository can be read without a token.
+// operator's sources read every repository with the App. A person's sources read the repositories
+// that one of the person's GitHub accounts may read. The token is "" for every other repository,
+// and if no server runs. A public repository can be read without a token.
 func (c *Core) readToken(ctx context.Context, by space.UserID, host, repository string) (string, error) {
 	gh := c.github.client.Load()
 	if gh == nil {

@@ -17,8 +17,8 @@ type guessLog struct {
 	log *slog.Logger
 
 	mu    sync.Mutex
-	n     int         // since the last line
-	from  netip.Addr  // of the latest request
+	n     int         // requests since the last line
+	from  netip.Addr  // the address of the latest request
 	next  *time.Timer // runs for a minute after each line
 	ended bool
 }

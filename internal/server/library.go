@@ -20,7 +20,7 @@ import (
 	"satchel/tools"
 )
 
-// openSources opens the manager of published sources. Nothing follows them yet.
+// openSources opens the manager of published sources. Nothing follows the sources yet.
 func (c *Core) openSources(ctx context.Context, synced func(space.SyncRun)) error {
 	c.sources = sources.New(sources.Options{
 		DB: c.DB, Store: c.Git, Owned: ownedBy(c.Accounts), Dir: filepath.Join(c.Config.DataDir, "run", "library"),
@@ -52,11 +52,11 @@ func (c *Core) openSources(ctx context.Context, synced func(space.SyncRun)) erro
 		Token: c.readToken, Ended: synced,
 		Logger: c.Log.With("part", "syncs"),
 	})
-	c.syncs.Reserve(service.SnapshotSpace) // it has the same files as the sources, which are indexed
+	c.syncs.Reserve(service.SnapshotSpace) // has copies of the sources' files, which are indexed already
 	return c.syncs.Load(ctx)
 }
 
-// ytDlp returns the program yt-dlp, or "" if it is not installed.
+// ytDlp returns the path of the program yt-dlp, or "" if it is not installed.
 func ytDlp() string {
 	program, err := exec.LookPath("yt-dlp")
 	if err != nil {
@@ -65,9 +65,9 @@ func ytDlp() string {
 	return program
 }
 
-// workflowsURL returns the URL of the database that records the progress of running syncs. A
-// SQLite file has one writer, so this database is a file of its own. The file can be deleted: the
-// next sync of each source then starts from the beginning.
+// workflowsURL returns the URL of the database that records the progress of running syncs. With
+// SQLite it is a file of its own, because a SQLite file has one writer at a time. That file can be
+// deleted: the next sync of each source then starts from the beginning.
 func workflowsURL(cfg *config.Config) string {
 	if _, ok := database.SQLitePath(cfg.DatabaseURL()); ok {
 		return "sqlite:" + filepath.Join(cfg.DataDir, "run", "workflows.db")
@@ -76,7 +76,7 @@ func workflowsURL(cfg *config.Config) string {
 }
 
 // ofPeople passes on the events of spaces that do not belong to a sync. The search index follows
-// the sources of syncs, so it must not index their spaces too.
+// the sources of syncs, so it must not also index the spaces of syncs.
 type ofPeople struct {
 	syncs *syncs.Manager
 	to    space.Events

@@ -12,8 +12,8 @@ import (
 // request's host selects one of them and never adds one.
 type origins struct {
 	// base is the URL for clients on this machine. issuer is the URL of people's pages and
-	// of the authorization server. They differ only for a server on loopback, whose pages
-	// need a single name that cookies and passkeys accept.
+	// of the authorization server. base and issuer differ only for a server on loopback, whose
+	// pages need a single name that cookies and passkeys accept.
 	base, issuer string
 	// local are further loopback URLs of the server.
 	local []string
@@ -69,7 +69,7 @@ func (c configured) String() string {
 // resource returns the MCP endpoint as the audience of tokens (RFC 8707).
 func (o origins) resource() string { return o.issuer + "/mcp" }
 
-// aliases returns the same endpoint under the other names of this machine.
+// aliases returns the MCP endpoint under the other loopback names of the server.
 func (o origins) aliases() []string {
 	var out []string
 	for _, l := range o.local {

@@ -14,7 +14,7 @@ func (s *Server) addActivity(o *web.Options) {
 	context.AfterFunc(s.ctx, s.live.Close)
 	s.events.add(s.live)
 	s.events.add(s.reviews)
-	context.AfterFunc(s.ctx, s.reviews.Close) // with the other background work
+	context.AfterFunc(s.ctx, s.reviews.Close) // reviews also end with the background work
 	o.Live = s.live
 	s.openDeletions()
 }

@@ -8,7 +8,7 @@ import (
 	"satchel/web"
 )
 
-// addConnect gives the pages of the first steps what they need.
+// addConnect sets the options of the pages that connect clients and repositories or edit files.
 func (s *Server) addConnect(o *web.Options) {
 	if exe, err := os.Executable(); err == nil && s.Local() {
 		o.Stdio = []string{exe, "stdio", "--data", s.Config.DataDir}

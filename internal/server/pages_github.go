@@ -88,12 +88,12 @@ func reachable(origin string) bool {
 
 // routeWebhook adds the endpoint for GitHub's webhooks.
 func (s *Server) routeWebhook(mux *http.ServeMux) {
-	// Anyone can send events, and only a few bodies may arrive at a time.
+	// Anyone can send events. Only a few may arrive at a time, so each must arrive soon.
 	within := min(app.DefaultWebhookTimeout, s.Config.Server.BodyTimeout)
 	mux.Handle(app.PathWebhook, s.bodies.bound(s.named(s.github.client.Load().Webhook()), within))
 }
 
-// maxNamed limits the places of secrets that a refusal lists.
+// maxNamed is the maximum number of places of secrets that a refusal lists.
 const maxNamed = 5
 
 // reviewSecrets refuses to connect a space with likely secrets. The first push would publish
@@ -128,8 +128,8 @@ func (s *Server) reviewSecrets(ctx context.Context, l auth.RepositoryLink) error
 	return fault.New(fault.Conflict, "The space has something that looks like secrets, which would be pushed: %s%s. Remove them with “satchel space purge”, or keep one with “satchel space allow” and its number; then connect the repository.", strings.Join(places, ", "), more)
 }
 
-// recheckGitHub is how long a person can still push after they lose access at GitHub. It is
-// hours, because GitHub limits requests.
+// recheckGitHub is about how long a person can still push after they lose access at GitHub. It
+// is several hours, because GitHub limits the number of requests.
 const recheckGitHub = 6 * time.Hour
 
 // watchGitHub regularly checks with GitHub whether people may still push to the
@@ -144,7 +144,7 @@ func (s *Server) watchGitHub(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		if err := s.github.client.Load().RecheckOlder(ctx, recheckGitHub); err != nil && ctx.Err() == nil {
-			s.Log.Warn("look whether connected repositories are still people's to push to", "err", err)
+			s.Log.Warn("check whether people may still push to connected repositories", "err", err)
 		}
 		select {
 		case <-ctx.Done():

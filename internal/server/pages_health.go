@@ -60,7 +60,7 @@ func accessOf(cfg *config.Config) service.Access {
 	return acc
 }
 
-// Report runs the quick checks.
+// Report runs all checks, and counts people, spaces and the like.
 func (h *health) Report(ctx context.Context) (service.Health, error) {
 	r := service.Health{Started: h.started}
 	for _, look := range []func(context.Context) service.HealthCheck{
@@ -125,7 +125,7 @@ func (h *health) sandboxes(ctx context.Context) service.HealthCheck {
 // once in keepBash, and this may start a sandbox.
 func (h *health) bashWorks(ctx context.Context) error {
 	if h.s.bash.pool.Status().Sandboxes > 0 {
-		return nil // one is up
+		return nil
 	}
 	h.looking.Lock()
 	defer h.looking.Unlock()
@@ -145,10 +145,10 @@ func (h *health) bashWorks(ctx context.Context) error {
 	return err
 }
 
-// indexState is the progress of the indexes of all spaces.
+// indexState counts the checked indexes, those that are behind, and those that cannot be updated.
 type indexState struct{ spaces, behind, failed int }
 
-// maxIndexes limits the indexes that one check opens.
+// maxIndexes is the maximum number of indexes that one check opens.
 const maxIndexes = 200
 
 // behindNote is how long an index may be behind before it needs attention.
@@ -164,12 +164,15 @@ func (h *health) search(ctx context.Context) service.HealthCheck {
 		if err != nil {
 			return service.HealthCheck{Name: "Search", State: service.HealthBad, Detail: "The server cannot list the spaces.", Remedy: "Run `satchel doctor` on the server’s machine. The log of the server says more."}
 		}
-		ids = slices.DeleteFunc(ids, h.s.syncs.Owns) // the index follows their sources
+		// The index follows the sources of syncs, and not their spaces.
+		ids = slices.DeleteFunc(ids, h.s.syncs.Owns)
+		ids = ids[:min(len(ids), maxIndexes)]
 		st = indexState{spaces: len(ids)}
-		for _, id := range ids[:min(len(ids), maxIndexes)] {
+		for _, id := range ids {
 			x, err := h.s.index.Status(ctx, id)
 			switch {
 			case ctx.Err() != nil:
+				return service.HealthCheck{Name: "Search", State: service.HealthNote, Detail: "The check of the search indexes took too long.", Remedy: "Check again when the server is less busy."}
 			case err != nil || x.Err != nil:
 				st.failed++
 			case x.Behind > behindNote:

@@ -15,7 +15,7 @@ import (
 
 // Limits of what is kept about refused requests.
 const (
-	maxRefused     = 500     // clients at an address
+	maxRefused     = 500     // pairs of a client and an address
 	maxRefusedName = 80      // bytes of a client's name
 	maxRefusedWhy  = 300     // bytes of a reason
 	maxRefusedBody = 4 << 10 // bytes of an answer in which the reason is looked for
@@ -100,7 +100,8 @@ func reasonIn(body []byte) string {
 	return ""
 }
 
-// printable returns the beginning of a text, without control characters. most limits its bytes.
+// printable returns the beginning of a text, without control characters. most is the maximum
+// number of bytes.
 func printable(s string, most int) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {

@@ -99,11 +99,11 @@ func (l *links) openRemotes(ctx context.Context, c *Core, m remotes.Metrics) err
 }
 
 // checksPerPoll is how many times more often a remote is checked while its space is in use:
-// every 5 seconds if others are polled every 5 minutes.
+// every 5 seconds if the other remotes are checked every 5 minutes.
 const checksPerPoll = 60
 
-// backoff waits at most longest after an error that may be temporary. A person must fix
-// other errors, such as revoked access, which takes longer.
+// backoff returns the delays after errors: at most longest after an error that may be temporary.
+// The delays are longer after other errors, such as revoked access, which a person must fix.
 func backoff(longest time.Duration) remotes.Backoff {
 	return remotes.Backoff{Min: min(remotes.DefaultBackoffMin, longest/2), Max: longest, Slow: 4 * longest}
 }
@@ -129,8 +129,8 @@ func (l *links) screen(ctx context.Context, id space.SpaceID, p space.Path, cont
 	return nil
 }
 
-// transferGrace is how long transfers may run when the server stops. The next start repeats
-// the interrupted ones.
+// transferGrace is how long transfers may still run when the server stops. The next start
+// repeats interrupted transfers.
 const transferGrace = 5 * time.Second
 
 // closeRemotes ends transfers. Afterwards the store may be closed.

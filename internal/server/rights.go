@@ -10,8 +10,8 @@ import (
 	"satchel/internal/space"
 )
 
-// lookEvery is how often a server checks for rights that another process revoked, so that
-// they end within a second. Rights that this process revokes end at once.
+// lookEvery is how often a server checks for rights that another process revoked, so that such
+// rights end within a second. Rights that this process revokes end at once.
 const lookEvery = 400 * time.Millisecond
 
 // userEnded stops everything that runs for a removed or suspended person.
@@ -69,7 +69,7 @@ func (s *Server) recheck(ctx context.Context) {
 		asked[p.User] = true
 		grants, err := s.Accounts.Grants(ctx, p.User)
 		if err != nil {
-			s.Log.Error("look at the grants of what is in progress", "err", err)
+			s.Log.Error("check the grants of the requests in progress", "err", err)
 			return
 		}
 		for _, g := range grants {
@@ -79,9 +79,9 @@ func (s *Server) recheck(ctx context.Context) {
 	s.mcp.End(func(p auth.Principal) bool { return asked[p.User] && !good[p.Grant] })
 }
 
-// How the audit log is followed. PostgreSQL assigns IDs before transactions commit, so a
-// new entry can appear before an entry that was already read. Therefore the server reads
-// the end of the log again for some time after each change.
+// These constants say how the audit log is followed. PostgreSQL assigns IDs before transactions
+// commit, so a new entry can appear before an entry that was already read. Therefore the server
+// reads the end of the log again for some time after each change.
 const (
 	readBack     = 1000 // entries
 	readBackTime = 10 * time.Second
@@ -169,8 +169,8 @@ func (s *Server) acts(ctx context.Context, handled map[int64]bool, act func(cont
 	return rows[0].ID, nil
 }
 
-// actOn ends everything that depends on a right that the act revoked. revoked reports that
-// the act revoked grants.
+// actOn handles an entry of the audit log. It ends everything that depends on a right that was
+// revoked. The result revoked reports that the entry revoked grants, so that recheck must run.
 func (s *Server) actOn(ctx context.Context, r store.Entry) (revoked bool) {
 	switch r.Action {
 	case "user.remove", "user.suspend":

@@ -13,7 +13,7 @@ import (
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	// watched notes the refused requests of clients that connect, so that the pages can say why
-	// they fail.
+	// a client fails.
 	watched := func(next http.Handler) http.Handler { return s.signals.refused.watch(s.addressOf, next) }
 	mux.Handle("/mcp", watched(s.mcp))
 	metadata := s.named(s.resourceMetadata())
@@ -65,7 +65,8 @@ func (s *Server) allowedHosts() []string {
 	return hosts
 }
 
-// hostNames returns the host names of everything except the MCP endpoint.
+// hostNames returns the host names that a request may have if it is not for the MCP endpoint: the
+// allowed hosts, and the hosts of the addresses on which the server listens.
 func (s *Server) hostNames() []string {
 	allowed := s.allowedHosts()
 	for _, addr := range []string{s.Config.Server.Listen, s.Config.Server.Metrics} {
@@ -77,8 +78,8 @@ func (s *Server) hostNames() []string {
 }
 
 // named refuses requests with an unknown Host, as the MCP endpoint does. With DNS
-// rebinding, a page could otherwise reach the server under its own name and read what needs
-// no key.
+// rebinding, a page could otherwise reach the server under the name of the page's site and
+// read what needs no key.
 func (s *Server) named(next http.Handler) http.Handler {
 	allowed := s.hostNames()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

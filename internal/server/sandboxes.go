@@ -24,11 +24,11 @@ type Runtime interface {
 	Diagnose(ctx context.Context) []host.Finding
 }
 
-// ProgramsDir is where a server has the programs of its sandboxes.
+// ProgramsDir returns the directory in which a server has the programs of its sandboxes.
 func ProgramsDir(cfg *config.Config) string { return filepath.Join(cfg.DataDir, "run", "programs") }
 
 // NewRuntime returns the configured runtime, or nil if there is none. Its state is in runDir,
-// which nothing else may use. The runtime keeps spare sandboxes booted for the next users.
+// which nothing else may use. spare is how many sandboxes the runtime keeps booted for new users.
 func NewRuntime(cfg *config.Config, runDir, programsDir string, spare int, log *slog.Logger) (Runtime, error) {
 	if cfg.Sandbox.Runtime == "none" {
 		return nil, nil

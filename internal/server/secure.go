@@ -21,7 +21,7 @@ type secure struct {
 	https, plain net.Listener // plain is nil if it is not configured
 }
 
-// listenSecure opens the listeners. It sends no request to the authority yet.
+// listenSecure opens the listeners. It sends no request to the certificate authority yet.
 func listenSecure(ctx context.Context, cfg config.Server, dataDir string, log *slog.Logger) (_ *secure, err error) {
 	s := &secure{}
 	defer func() {

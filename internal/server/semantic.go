@@ -18,7 +18,7 @@ import (
 )
 
 // Semantic returns the configured models, for an index whose vectors are in dir, or nil if
-// there are none. The index closes them.
+// there are none. The index closes the models.
 func Semantic(cfg *config.Config, dir string, log *slog.Logger) (_ *rank.Semantic, err error) {
 	c := &cfg.Search
 	if c.Embeddings.URL == "" && c.Embeddings.Name == "" && c.Rerank.URL == "" && c.Expand.URL == "" {
@@ -53,8 +53,8 @@ func Semantic(cfg *config.Config, dir string, log *slog.Logger) (_ *rank.Semanti
 			return nil, err
 		}
 		closers = append(closers, e.Close)
-		// A search continues without a late vector, so that the models that judge its
-		// results get most of the time.
+		// If the query's vector is late, the search continues without it, so that the models
+		// that judge the results get most of the time.
 		m.Vectors = &semantic.Options{Dir: dir, Embedder: e, QueryWait: c.ModelsWait / 5}
 	}
 	if c.Rerank.URL != "" {

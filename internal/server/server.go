@@ -33,7 +33,7 @@ type Server struct {
 
 	index    *index.Index
 	follower *index.Follower
-	shared   *index.Follower // of published sources
+	shared   *index.Follower // follows the published sources
 	upkeep   *upkeep
 	// libraries is the store that sandboxes start from.
 	libraries *libraries
@@ -51,13 +51,13 @@ type Server struct {
 	listener net.Listener
 	metrics  net.Listener // nil if not configured
 	socket   *admin.Socket
-	commands gate    // of the socket
+	commands gate    // counts the running requests of the socket
 	secure   *secure // nil if no domain is configured
 	bodies   *bodies
 	origins
 	front
 
-	// ctx ends with the server's background work.
+	// ctx is canceled when the server's background work must end.
 	ctx   context.Context
 	stop  context.CancelFunc
 	work  sync.WaitGroup
@@ -199,7 +199,7 @@ func (s *Server) Exposed() bool {
 // Local reports whether only this machine can reach the server.
 func (s *Server) Local() bool { return len(s.local) > 0 }
 
-// PagesURL returns the URL of people's pages. The MCP endpoint is below it, too.
+// PagesURL returns the URL of people's pages. The MCP endpoint is also below this URL.
 func (s *Server) PagesURL() string { return s.issuer }
 
 // URL returns the MCP endpoint for clients.
@@ -298,7 +298,7 @@ func (s *Server) Serve(ctx context.Context, ready func()) error {
 		s.Log.Error("end the remotes of transferred spaces", "err", err)
 	}
 	ids := s.catchUp()
-	s.syncs.Start() // once there is the GitHub App, whose tokens private repositories need
+	s.syncs.Start() // now the GitHub App is open, whose tokens private repositories need
 	serve(public, s.listener)
 	if s.secure != nil {
 		for _, at := range s.secure.servers(s.bodies, s.signals, routes) {
@@ -353,8 +353,8 @@ func (s *Server) begin(ids []space.SpaceID) {
 	}
 	if s.bash != nil {
 		s.work.Go(func() { s.bash.check(s.ctx, s.Log) })
-		// A start deletes the checkouts. Create as many as can be in use at once, before
-		// anyone waits for them.
+		// The start of the server deletes the checkouts. Create as many as can be in use at
+		// once, before anyone waits for them.
 		s.upkeep.warm(ids[:min(len(ids), s.Config.Sandbox.Max)]...)
 	}
 }

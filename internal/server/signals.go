@@ -28,7 +28,7 @@ type signals struct {
 	called  *called
 	usage   *usage.Counter // nil until the database is open
 	refused *refused
-	// limited counts requests without a key from addresses over the rate limit.
+	// limited counts the requests without a key that were refused because of the rate limit.
 	limited telemetry.Counter
 }
 
@@ -53,9 +53,9 @@ func newSignals(version string, log *slog.Logger) *signals {
 	waits := m.Histogram("sandbox_wait_seconds", "How long starts waited for room.", telemetry.LatencyBuckets())
 	commands := m.Histogram("sandbox_command_seconds", "Commands by how they ended.", telemetry.LatencyBuckets(), "end")
 	collects := m.Histogram("sandbox_collect_seconds", "Collections that found changes.", telemetry.LatencyBuckets(), "outcome")
-	held := m.Histogram("sandbox_held_seconds", "Writes of files that could not be committed to where they are kept.", telemetry.LatencyBuckets(), "outcome")
-	reaped := m.Counter("sandbox_reaped_total", "Sandboxes of which remains were removed that nothing owned.")
-	reapFailures := m.Counter("sandbox_reap_failures_total", "Looks for such remains that failed.")
+	held := m.Histogram("sandbox_held_seconds", "How long it took to store files that could not be committed.", telemetry.LatencyBuckets(), "outcome")
+	reaped := m.Counter("sandbox_reaped_total", "Abandoned sandboxes whose remains were removed.")
+	reapFailures := m.Counter("sandbox_reap_failures_total", "Failed searches for remains of abandoned sandboxes.")
 	g.sandbox = sandbox.Metrics{
 		Reaped: func(n int, err error) {
 			reaped.Add(float64(n))
@@ -157,7 +157,7 @@ func (g *signals) watchCertificate(m *acme.Manager) {
 		}
 		return time.Until(end).Seconds()
 	})
-	g.metrics.GaugeFunc("certificate_failures", "Attempts to get a certificate that have failed since the last one that did not.", func() float64 {
+	g.metrics.GaugeFunc("certificate_failures", "Failed attempts to get a certificate since the last successful one.", func() float64 {
 		return float64(m.Status().Failures)
 	})
 }

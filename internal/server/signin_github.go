@@ -14,8 +14,8 @@ import (
 	"satchel/internal/fault"
 )
 
-// appSignIn signs people in with the GitHub App, if no OAuth client is configured and once
-// the App exists.
+// appSignIn signs people in with the GitHub App if no OAuth client is configured. It works as
+// soon as the App exists.
 type appSignIn struct {
 	client *app.Client
 	store  *store.Store
@@ -25,7 +25,7 @@ type appSignIn struct {
 
 	mu       sync.Mutex
 	provider *github.Provider
-	of       auth.GitHubApp // the provider's App
+	of       auth.GitHubApp // the App for which provider was created
 }
 
 // readyTimeout limits how long a page waits to find out whether there is an App.

@@ -12,7 +12,7 @@ import (
 	"satchel/internal/service"
 )
 
-// snapshotRepository is the repository that has the files of all synced sources.
+// snapshotRepository is the state of the repository that has a copy of the synced sources.
 type snapshotRepository struct {
 	changed chan struct{} // gets a value when a sync has ended
 
@@ -90,7 +90,8 @@ func (s *Server) updateSnapshot(ctx context.Context, restricted bool) error {
 	return err
 }
 
-// snapshotSources identifies the content of the snapshot: the sources and their commits.
+// snapshotSources returns a text that identifies the content of the snapshot. It lists the sources
+// and their commits.
 func (s *Server) snapshotSources(restricted bool) string {
 	var b strings.Builder
 	for _, src := range s.sources.All() {

@@ -23,7 +23,8 @@ type sourcesFile struct {
 	seen  fileState // the version that was read last
 
 	mu sync.Mutex
-	// problem says why the file cannot be read, and problems which entries could not be applied.
+	// problem says why the file cannot be read. problems lists the entries that could not be
+	// applied.
 	problem  string
 	problems []service.SourceProblem
 }
@@ -35,11 +36,11 @@ func newSourcesFile(cfg *config.Config) *sourcesFile {
 }
 
 // ReloadSources requests that the sources of the configuration file are read again. It does not
-// wait for that.
+// wait until they are read.
 func (s *Server) ReloadSources() {
 	select {
 	case s.file.again <- struct{}{}:
-	default: // it already has a request
+	default: // a request is already waiting
 	}
 }
 

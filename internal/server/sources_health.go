@@ -9,10 +9,11 @@ import (
 	"satchel/internal/space"
 )
 
-// maxListed limits the sources that a check lists.
+// maxListed is the maximum number of sources that a check lists.
 const maxListed = 5
 
-// sources checks the sources that follow an upstream. Only those that need a person are listed.
+// sources checks the sources that follow an upstream. It lists only the sources that a person must
+// look at.
 func (h *health) sources(context.Context) service.HealthCheck {
 	const name = "Sources"
 	st, unapplied := h.s.syncs.Stats(), h.s.file.unapplied()

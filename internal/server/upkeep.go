@@ -13,8 +13,9 @@ import (
 	"satchel/internal/space"
 )
 
-// Every commit writes a small pack. A few hundred packs hardly slow down reads (see
-// gitstore's benchmarks). More are merged even if the space is never idle.
+// The packs of a space are counted after commitsBetweenLooks commits. From packsWorthPacking packs
+// on, they are merged even if the space is never idle. Every commit writes a small pack, and a few
+// hundred packs hardly slow down reads (see gitstore's benchmarks).
 const (
 	commitsBetweenLooks = 100
 	packsWorthPacking   = 300
@@ -28,7 +29,7 @@ const tidyAfter = 2 * time.Minute
 const sweepEvery = 6 * time.Hour
 
 // upkeep does maintenance in the background, one space at a time. It tidies spaces without
-// recent commits, merges the packs of busy ones, and creates the checkout for a space's
+// recent commits, merges the packs of busy spaces, and creates the checkout for a space's
 // next sandbox.
 type upkeep struct {
 	git  *gitstore.Store
@@ -36,9 +37,9 @@ type upkeep struct {
 	wake chan struct{}
 
 	mu      sync.Mutex
-	commits map[space.SpaceID]int       // since the last look
-	touched map[space.SpaceID]time.Time // the last commit, of spaces to tidy
-	cold    []space.SpaceID             // without a checkout
+	commits map[space.SpaceID]int       // number of commits since the packs were last counted
+	touched map[space.SpaceID]time.Time // the time of the last commit in spaces to tidy
+	cold    []space.SpaceID             // spaces to create a checkout for
 }
 
 func newUpkeep(git *gitstore.Store, log *slog.Logger) *upkeep {
@@ -61,7 +62,7 @@ func (u *upkeep) Publish(e space.Event) {
 	}
 }
 
-// warm creates the checkouts of spaces in this order.
+// warm tells the loop in run to create the checkouts of spaces, in the order of ids.
 func (u *upkeep) warm(ids ...space.SpaceID) {
 	u.mu.Lock()
 	u.cold = append(u.cold, ids...)
@@ -81,7 +82,7 @@ func (u *upkeep) forget(id space.SpaceID) {
 func (u *upkeep) wakeUp() {
 	select {
 	case u.wake <- struct{}{}:
-	default: // it is already awake
+	default: // a wake-up is already waiting
 	}
 }
 
@@ -120,7 +121,8 @@ func (u *upkeep) run(ctx context.Context) {
 }
 
 func (u *upkeep) tell(ctx context.Context, what string, id space.SpaceID, err error) {
-	if err != nil && ctx.Err() == nil && fault.CodeOf(err) != fault.NotFound { // it was deleted meanwhile
+	// A space that is not found was deleted meanwhile.
+	if err != nil && ctx.Err() == nil && fault.CodeOf(err) != fault.NotFound {
 		u.log.Warn(what, "space", id, "err", err)
 	}
 }
@@ -128,7 +130,7 @@ func (u *upkeep) tell(ctx context.Context, what string, id space.SpaceID, err er
 // chores is the work that is due.
 type chores struct {
 	cold, busy, idle []space.SpaceID
-	next             time.Duration // until another space is idle; zero if none is waiting for that
+	next             time.Duration // time until another space is idle; zero if there is none
 }
 
 func (u *upkeep) work(now time.Time) (w chores) {

@@ -19,7 +19,7 @@ const (
 	// maxNesting bounds lists and quotations within each other. The converter copies their
 	// text once for each level.
 	maxNesting = 16
-	// maxCells bounds a table after its merged cells are filled up.
+	// maxCells bounds the cells of a table. A merged cell counts once for each cell that it covers.
 	maxCells = 50_000
 	// maxSpan bounds colspan and rowspan of a cell.
 	maxSpan = 64
@@ -35,7 +35,8 @@ var formatting = set("a b big code em font i nobr s small strike strong tt u")
 // marking are the elements in which an end tag does not close formatting outside of them.
 var marking = set("applet caption marquee math object select svg table template")
 
-// cost returns an upper estimate of the nodes that the parser creates. It stops beyond maxNodes.
+// cost returns an upper estimate of the nodes that the parser creates. It stops counting beyond
+// maxNodes.
 func cost(page []byte) int {
 	type level struct {
 		name string
@@ -60,7 +61,7 @@ func cost(page []byte) int {
 		switch {
 		case tt == html.StartTagToken && formatting[name]:
 			if name == "a" && top.open["a"] > 0 {
-				continue // closes the open one
+				continue // the new link closes the open one
 			}
 			top.open[name]++
 			top.sum++
@@ -116,8 +117,8 @@ func bound(root *html.Node) {
 	}
 }
 
-// boundTable limits the spans of a table. A table that is too large, or whose cells hold
-// several blocks, becomes paragraphs.
+// boundTable limits the spans of a table. A table that is too large, or that has blocks such as
+// lists or headings in its cells, becomes paragraphs.
 func boundTable(t *html.Node) {
 	rows, columns := 0, 0
 	blocks := false

@@ -54,7 +54,7 @@ func noise(n *html.Node, total int) bool {
 	case atom.Footer:
 		return n.Parent == nil || n.Parent.DataAtom != atom.Blockquote
 	case atom.Aside:
-		// Generators also use this element for notes.
+		// Generators also use this element for notes, so it is noise only if most of it is links.
 		if linkLen(n)*3 > textLen(n)*2 {
 			return true
 		}
@@ -78,7 +78,8 @@ func noise(n *html.Node, total int) bool {
 	if style := strings.ReplaceAll(attr(n, "style"), " ", ""); strings.Contains(style, "display:none") && !panel {
 		return true
 	}
-	if hasClass(n, "lang") && n.DataAtom == atom.Span { // VitePress shows the language of code
+	// VitePress shows the language of code in this element.
+	if hasClass(n, "lang") && n.DataAtom == atom.Span {
 		return first(n.Parent, func(n *html.Node) bool { return n.DataAtom == atom.Pre }) != nil
 	}
 	if !named(n) {

@@ -14,7 +14,7 @@ import (
 // after it. So the converter changes no byte of them, and each of their lines gets the
 // indentation of lists and the marks of quotations.
 type codeBlocks struct {
-	mark   string // begins the word that replaces a block; random, so that no page contains it
+	mark   string // begins the word that stands for a block; random, so that no page contains it
 	blocks []codeBlock
 }
 
@@ -22,8 +22,8 @@ type codeBlock struct{ language, text string }
 
 func newCodeBlocks() *codeBlocks { return &codeBlocks{mark: "code" + rand.Text()} }
 
-// take replaces each block of code by a word. A single line in the cell of a table becomes
-// inline code instead.
+// take replaces each block of code with a word that stands for the block. A single line in the cell
+// of a table becomes inline code instead.
 func (c *codeBlocks) take(root *html.Node) {
 	var tables, blocks []*html.Node
 	each(root, func(n *html.Node) {
@@ -31,7 +31,7 @@ func (c *codeBlocks) take(root *html.Node) {
 			tables = append(tables, n)
 		}
 	})
-	for _, t := range tables { // line numbers and code in two cells
+	for _, t := range tables { // these tables have line numbers and code in two cells
 		var last *html.Node
 		each(t, func(n *html.Node) {
 			if n.DataAtom == atom.Pre || hasClass(n, "code") || hasClass(n, "rouge-code") {
@@ -105,7 +105,7 @@ func split(blocks []*html.Node) []*html.Node {
 // blockAttr marks the paragraph of a block of code.
 const blockAttr = "data-block"
 
-// put replaces a block by the word for its code. The word is a paragraph.
+// put replaces a block with the word that stands for it. The word is a paragraph.
 func (c *codeBlocks) put(pre *html.Node, language, text string) {
 	rename(pre, atom.P)
 	setAttr(pre, blockAttr, "")
@@ -120,7 +120,8 @@ func (c *codeBlocks) put(pre *html.Node, language, text string) {
 	}
 }
 
-// give replaces the words by the code, and removes the spaces of empty lines.
+// give replaces each word that stands for a block of code with the code. It also removes the spaces
+// at the end of empty lines.
 func (c *codeBlocks) give(markdown []byte) []byte {
 	var out bytes.Buffer
 	for l := range bytes.Lines(markdown) {

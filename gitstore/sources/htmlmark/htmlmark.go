@@ -31,7 +31,7 @@ var (
 
 // Page is what Convert reads from an HTML page.
 type Page struct {
-	// Title is the first heading of the content, or else the title of the document.
+	// Title is the main heading of the content, or else the title of the document.
 	Title string
 	// Canonical is the address that the page names as its own, or nil.
 	Canonical *url.URL
@@ -125,8 +125,8 @@ func mainContent(doc *html.Node, at *url.URL) (*html.Node, error) {
 // wasFirst marks h1 headings, because readability turns them into h2 headings.
 const wasFirst = "page-h1"
 
-// guess returns the part of a page without landmarks that readability takes for the content, or
-// the whole body if readability would leave out much of the text.
+// guess returns the part of a page that readability takes for the content, or the whole body if
+// readability would leave out much of the text. It is for pages that do not mark their content.
 func guess(doc, body *html.Node, at *url.URL) *html.Node {
 	each(body, func(n *html.Node) {
 		if n.DataAtom == atom.H1 {

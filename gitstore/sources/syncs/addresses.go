@@ -1,7 +1,9 @@
 package syncs
 
 import (
+	"cmp"
 	"encoding/json"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -21,8 +23,16 @@ func addresses(settings string) []string {
 	walk = func(key string, v any) {
 		switch v := v.(type) {
 		case map[string]any:
-			for k, x := range v {
-				walk(k, x)
+			// The source's own address is a string, so strings come before lists of further
+			// addresses. The keys are sorted, so that the order is always the same.
+			isText := func(k string) int {
+				if _, ok := v[k].(string); ok {
+					return 0
+				}
+				return 1
+			}
+			for _, k := range slices.SortedFunc(maps.Keys(v), func(a, b string) int { return cmp.Or(isText(a)-isText(b), strings.Compare(a, b)) }) {
+				walk(k, v[k])
 			}
 		case []any:
 			for _, x := range v {
@@ -63,7 +73,7 @@ func LocalPaths(settings json.RawMessage) []string {
 	return out
 }
 
-// addressOf returns the first address of a sync, for commits.
+// addressOf returns the first address in the settings of a sync, or "" if there is none.
 func addressOf(row syncRow) string {
 	if all := addresses(row.Settings); len(all) > 0 {
 		return all[0]
@@ -91,7 +101,7 @@ func trustedBy(settings []string) func(string) bool {
 	}
 }
 
-// Allowed reports whether the settings have addresses, and all of them are HTTPS addresses on a
+// Allowed reports whether the settings have addresses, and all of them are HTTPS addresses on the
 // list. An entry is a host, or a host with the beginning of a path, such as github.com/nuxt/*.
 func Allowed(list []string, settings json.RawMessage) bool {
 	all := addresses(string(settings))
@@ -121,7 +131,7 @@ func allowed(list []string, u *url.URL) bool {
 	return false
 }
 
-// wordsOf returns the words of a path in a form that can be compared. Case matters, except where
+// wordsOf returns the segments of a path in a form that can be compared. Case matters, except where
 // the host is known to ignore it: in owners and repositories, and in the handles of channels.
 func wordsOf(host, path string) []string {
 	words := strings.Split(strings.TrimSuffix(strings.Trim(path, "/"), ".git"), "/")

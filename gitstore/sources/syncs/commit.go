@@ -67,7 +67,7 @@ func (m *Manager) commit(ctx context.Context, r *run, row syncRow, message strin
 		}
 		c := space.Change{Path: string(f.Path), Base: e.Blob, BaseMode: e.Mode}
 		if e.Mode == space.Symlink {
-			c.Base, c.BaseMode = "", space.Regular // the link is deleted first
+			c.Base, c.BaseMode = "", space.Regular // the batch has already deleted the link
 		}
 		var staged bool
 		if c.Content, staged, err = content(dir, f); err == nil && !staged {
@@ -150,7 +150,7 @@ func message(source, address, from, to string, c space.SyncCounts) string {
 
 func (m *Manager) stageDir(run string) string { return filepath.Join(m.o.Dir, run) }
 
-// damagedStage converts the error of a stage for people.
+// damagedStage wraps the error of a damaged stage in a fault with a text for people.
 func damagedStage(err error) error {
 	return fault.Wrap(err, fault.Unavailable, "The fetched files were lost. The next update fetches them again.")
 }

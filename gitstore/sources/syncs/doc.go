@@ -5,7 +5,8 @@
 // sources.Manager to show that commit. A sync is a durable workflow of four steps:
 //
 //	check    has upstream changed?
-//	fetch    stage every file on disk, and compare the stage with the manifest
+//	fetch    stage every file on disk, and compare the stage with the manifest, which lists
+//	         the files of the last complete sync
 //	commit   commit the differences between the stage and the space
 //	publish  show the commit, and store the manifest
 //

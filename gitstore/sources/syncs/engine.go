@@ -26,7 +26,7 @@ type job struct {
 	Source  string `json:"source"`
 	Reset   bool   `json:"reset"`
 	Confirm bool   `json:"confirm"`
-	// Uploaded is set if people have staged the files, so that upstream is not asked.
+	// Uploaded is set if the files of an upload are already staged, so that upstream is not asked.
 	Uploaded bool `json:"uploaded,omitempty"`
 }
 
@@ -34,14 +34,14 @@ type job struct {
 type run struct {
 	job
 	started time.Time
-	ctx     context.Context //nolint:containedctx // ends when a person cancels the run
+	ctx     context.Context //nolint:containedctx // ends when the run is canceled
 	cancel  context.CancelCauseFunc
 	done    chan struct{} // closed after result is set
 	result  space.SyncRun
 	m       *Manager
-	at      space.SyncProgress // under Manager.mu
-	earlier bool               // an earlier process, or another server with this database, started it
-	entered bool               // this process runs it; under Manager.mu
+	at      space.SyncProgress // guarded by Manager.mu
+	earlier bool               // an earlier process, or another server with this database, started the run
+	entered bool               // the engine has started the run in this process; guarded by Manager.mu
 }
 
 var (
@@ -68,15 +68,15 @@ func (r *run) step(name string, done, total int) {
 	r.at = space.SyncProgress{Step: name, Done: done, Total: total}
 }
 
-// workflow is a sync. Its steps return faults as results, since the engine keeps only the texts of
-// errors.
+// workflow runs a sync in the workflow engine (DBOS). Its steps return faults as results, since the
+// engine keeps only the texts of errors.
 func (m *Manager) workflow(ctx dbos.Context, j job) (_ string, err error) {
 	r, row, ok := m.enter(j)
 	if !ok {
-		return "", nil // it has ended, or the source was removed
+		return "", nil // the run has ended, or the source was removed
 	}
-	// The engine recovers from panics, and ends workflows whose steps it cannot store. A run whose
-	// end is not recorded would block all further runs of its source.
+	// The engine recovers from panics, and ends workflows whose steps it cannot store. Record the
+	// end of the run in these cases too: otherwise no further run of the source could begin.
 	out := outcome{err: errInterrupted}
 	defer func() {
 		if err == nil || m.ctx.Err() == nil {
@@ -120,7 +120,7 @@ type outcome struct {
 	same    bool // upstream had no changes
 }
 
-// checked and fetched are the results of steps.
+// checked and fetched are the results of the steps check and fetch.
 type checked struct {
 	Version string `json:"version"`
 	Same    bool   `json:"same"`
@@ -300,7 +300,7 @@ func (m *Manager) stageUpstream(ctx context.Context, row syncRow, dir string, fr
 // fieldShrunk marks the error of a sync that would remove most files.
 const fieldShrunk = "confirm"
 
-// publish shows a commit, and stores the manifest of what it shows.
+// publish shows a commit to readers, and stores the manifest of the files in it.
 func (m *Manager) publish(ctx context.Context, r *run, row syncRow, at space.CommitID) (Package, error) {
 	files, err := readStage(m.stageDir(r.Run))
 	if err != nil {
@@ -352,7 +352,8 @@ func (m *Manager) env() (env *upstream.Env, done func(), err error) {
 	}, nil
 }
 
-// explainDisk converts the error of a full disk for people.
+// explainDisk wraps the error of a full disk in a fault with a text for people. It returns any
+// other error unchanged.
 func explainDisk(err error) error {
 	if err == nil || fault.CodeOf(err) != fault.Internal {
 		return err

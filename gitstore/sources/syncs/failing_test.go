@@ -152,7 +152,7 @@ func TestUnusualFilesOfARepository(t *testing.T) {
 			must(t, b.Change(b.ctx, "handbook", syncs.Setting{Settings: fmt.Appendf(nil, `{"url": %q, "content_path": "in"}`, b.server.URL("docs")), Trusted: true}))
 		}
 		r := b.sync("reset")
-		if r.State != space.SyncReady || r.Skipped["too_large"] != 1 || r.Skipped["lfs"] != 1 || r.Skipped["unreadable"] != 1 {
+		if r.State != space.SyncReady || r.Skipped["too_large"] != 1 || r.Skipped["lfs"] != 1 || r.Skipped["bad_name"] != 1 {
 			t.Errorf("%+v", r)
 		}
 		b.wantShown(want)

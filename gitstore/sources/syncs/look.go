@@ -15,7 +15,8 @@ import (
 // look collects the licence and the titles from the contents of a preview.
 type look struct{ licence string }
 
-// at adds the title of a Markdown file to f, and notes the licence.
+// at adds the title of a Markdown file to f. If f is the licence file of the source, at notes the
+// licence.
 func (l *look) at(f *upstream.File, content []byte) {
 	if l.licence == "" && !strings.Contains(string(f.Path), "/") && IsLicence(string(f.Path)) {
 		l.licence = LicenceOf(string(f.Path), content)

@@ -32,16 +32,16 @@ type Manager struct {
 	mu      sync.Mutex
 	engine  dbos.Context      // nil before the first run
 	broken  dbos.Context      // an engine that failed, until it is closed
-	entries map[string]*entry // by source
+	entries map[string]*entry // by source ID
 	owned   map[space.SpaceID]bool
-	left    []*run // of an earlier process, until the engine is open
+	left    []*run // the runs of an earlier process, until the engine is open
 }
 
 // entry is the sync of a source. Manager.mu guards it.
 type entry struct {
 	row syncRow
 	run *run // nil if none runs
-	// pushed reports that upstream has changed since the run began.
+	// pushed reports that somebody pushed to upstream since the run began.
 	pushed bool
 }
 
@@ -211,7 +211,7 @@ func (m *Manager) enter(j job) (r *run, row syncRow, ok bool) {
 		return nil, syncRow{}, false
 	}
 	e.run.entered = true
-	e.run.Uploaded = j.Uploaded // Load cannot set it, because the row of a run lacks it
+	e.run.Uploaded = j.Uploaded // Load cannot set Uploaded, because the database does not store it
 	return e.run, e.row, true
 }
 
@@ -225,7 +225,7 @@ func (m *Manager) Sync(ctx context.Context, id string, reset, confirm bool, prog
 	return m.wait(ctx, r, progress)
 }
 
-// wait returns how a run ended.
+// wait waits for the end of a run, and returns its result. It calls progress regularly.
 func (m *Manager) wait(ctx context.Context, r *run, progress func(space.SyncProgress)) (space.SyncRun, error) {
 	tick := time.NewTicker(progressEvery)
 	defer tick.Stop()

@@ -23,7 +23,7 @@ type Store interface {
 const (
 	DefaultEvery    = space.SyncEvery
 	MinEvery        = 5 * time.Minute
-	WatchEvery      = time.Minute // default and minimum of a directory; its check reads no file
+	WatchEvery      = time.Minute // default and minimum for a directory, since its check reads no file
 	MaxEvery        = 30 * 24 * time.Hour
 	DefaultAtOnce   = 2
 	DefaultRetries  = 2
@@ -47,7 +47,7 @@ type Options struct {
 	Token func(ctx context.Context, by space.UserID, host, repository string) (string, error)
 	// Ended is called after each run. It must not block. It may be nil.
 	Ended func(r space.SyncRun)
-	// Dir is the directory of stages.
+	// Dir is the directory of stages, and of the temporary files of upstreams.
 	Dir string
 	// AtOnce limits the syncs that run at the same time, and separately the uploads.
 	AtOnce int

@@ -21,7 +21,7 @@ func (m *Manager) Get(id string) (space.Sync, bool) {
 }
 
 // SetOrigin records where the settings of a source come from. A source that left the configuration
-// file is synced on request only. If its entry returns, it is synced at once.
+// file is synced on request only. If its entry returns, the source is synced at once.
 func (m *Manager) SetOrigin(ctx context.Context, id string, origin space.SyncOrigin) error {
 	return m.alter(ctx, id, func(row *syncRow) {
 		row.Origin = string(origin)
@@ -68,7 +68,8 @@ func (m *Manager) endOrphans() {
 	}
 }
 
-// alter changes the row of a sync.
+// alter changes the row of a sync with the function change, first in the database and then in
+// memory.
 func (m *Manager) alter(ctx context.Context, id string, change func(*syncRow)) error {
 	m.mu.Lock()
 	e := m.entries[id]
@@ -116,8 +117,8 @@ type Stats struct {
 	Syncs, Running int
 	// States counts the syncs by the state of their last run.
 	States map[space.SyncState]int
-	// Failing are the sources whose last run failed, by ID, and Left those whose entry left the
-	// configuration file.
+	// Left are the syncs whose entry left the configuration file. Failing are the other syncs
+	// whose last run failed. Both are sorted by source ID.
 	Failing, Left []space.Sync
 	// Oldest is the longest time since the last successful sync of a source with a schedule.
 	Oldest time.Duration

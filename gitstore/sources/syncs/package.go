@@ -26,7 +26,7 @@ func (m *Manager) Package(src space.Source) Package {
 	defer m.mu.Unlock()
 	var p Package
 	if e := m.entries[src.ID]; e != nil && e.row.SpaceID == string(src.Space) && e.row.Package != "" {
-		_ = json.Unmarshal([]byte(e.row.Package), &p) // this package wrote it
+		_ = json.Unmarshal([]byte(e.row.Package), &p) // the method text wrote this JSON
 	}
 	return p
 }
@@ -34,13 +34,13 @@ func (m *Manager) Package(src space.Source) Package {
 // text returns p as it is stored in the database.
 func (p Package) text() string {
 	b, err := json.Marshal(p)
-	if err != nil { // it has only texts
+	if err != nil { // Marshal cannot fail, because p has only strings
 		panic(err)
 	}
 	return string(b)
 }
 
-// The limits of a package file and of a name in bytes, and of the number of names.
+// The limits of a package file and of a name, in bytes, and the limit of the number of names.
 const (
 	maxPackage      = 64 << 10
 	maxPackageName  = 60

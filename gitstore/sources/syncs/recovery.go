@@ -147,7 +147,8 @@ func (m *Manager) resume(c dbos.Context, r *run) {
 	}
 }
 
-// forgetOthers removes the engine's rows of runs that ended before the engine could forget them.
+// forgetOthers removes the engine's rows of all runs except left. Such rows remain if a process
+// stops before forget has removed the rows of a run.
 func (m *Manager) forgetOthers(c dbos.Context, left []*run) {
 	keep := map[string]bool{}
 	for _, r := range left {

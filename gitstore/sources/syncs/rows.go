@@ -21,7 +21,7 @@ type syncRow struct {
 	SpaceID  string
 	Kind     string
 	Settings string // JSON
-	Trusted  bool   // the operator added it
+	Trusted  bool   // the operator added the source
 	Origin   string // a space.SyncOrigin
 	Every    int64  // milliseconds
 	Paused   bool   // a person stopped the schedule
@@ -31,10 +31,10 @@ type syncRow struct {
 	CommitID string // the commit that the source shows
 	Checked  int64
 	Next     int64
-	Failures int    // in a row
+	Failures int    // how many syncs failed in a row
 	Package  string // JSON of what upstream says about its package
 
-	by space.UserID // of a preview; see tokenFor
+	by space.UserID // the person who asked for a preview; see tokenFor
 }
 
 func (syncRow) TableName() string { return "syncs" }
@@ -149,7 +149,8 @@ func (m *Manager) store(ctx context.Context, row syncRow) error {
 	})
 }
 
-// storeNew writes the row of a new sync. The error is a fault.Conflict if there is one.
+// storeNew writes the row of a new sync. The error is a fault.Conflict if the source already
+// has a row.
 func (m *Manager) storeNew(ctx context.Context, row syncRow) error {
 	return m.o.DB.Transact(ctx, func(tx *gorm.DB) error {
 		err := tx.Create(&row).Error

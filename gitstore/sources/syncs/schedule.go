@@ -42,7 +42,7 @@ func (m *Manager) schedule() {
 		for _, id := range m.due(&wait) {
 			if _, err := m.start(m.ctx, job{Source: id}); err != nil && m.ctx.Err() == nil {
 				m.o.Logger.Error("start a sync", "source", id, "error", err)
-				wait = time.Minute
+				wait = min(wait, time.Minute)
 			}
 		}
 		if err := m.continueOthers(); err != nil && m.ctx.Err() == nil {
@@ -121,7 +121,8 @@ func (m *Manager) due(wait *time.Duration) []string {
 			continue
 		}
 		left := database.Time(e.row.Next).Sub(now)
-		if left <= 0 || left > max(e.row.every(), longestLimit) { // the clock was set back
+		// A delay longer than both limits means that the clock was set back.
+		if left <= 0 || left > max(e.row.every(), longestLimit) {
 			out = append(out, id)
 		} else {
 			*wait = min(*wait, left)
@@ -244,9 +245,10 @@ func again(err error, failures int) time.Duration {
 // pushEvery is the least time between two syncs of a source because of pushes.
 const pushEvery = time.Minute
 
-// Pushed starts the syncs that follow the branch to which somebody pushed. A source that is synced
-// only on request stays as it is, and a source that upstream asked to wait waits. If a sync runs,
-// another one follows. Many pushes start at most one sync a minute.
+// Pushed starts the syncs that follow the branch to which somebody pushed. It leaves out
+// sources that are synced only on request, and sources whose upstream asked Satchel to wait. If a
+// sync of the source runs, another sync follows. Many pushes start at most one sync of a source a
+// minute.
 func (m *Manager) Pushed(p upstream.Push) {
 	m.mu.Lock()
 	for _, e := range m.entries {
@@ -255,7 +257,7 @@ func (m *Manager) Pushed(p upstream.Push) {
 		}
 		u, err := upstream.Open(e.row.Kind, []byte(e.row.Settings))
 		if err != nil || !upstream.Follows(u, p) {
-			continue // the next sync reports the error
+			continue // if the settings are wrong, the next sync reports it
 		}
 		if e.run != nil {
 			e.pushed = true

@@ -112,8 +112,9 @@ func EveryOf(s Setting) (time.Duration, error) {
 	return every, nil
 }
 
-// Add publishes a source that follows an upstream into the space src.Space, which must exist.
-// Its first sync is due at once. The errors are those of Resolve and of sources.AddSynced.
+// Add publishes a source whose files are in the space src.Space, which must exist. The first sync
+// is due at once, except for a source of uploaded files, which syncs when its first file comes.
+// The errors are those of Resolve, of EveryOf and of sources.AddSynced.
 func (m *Manager) Add(ctx context.Context, src space.Source, s Setting) (space.Source, error) {
 	s, err := Resolve(s)
 	if err != nil {
@@ -129,7 +130,7 @@ func (m *Manager) Add(ctx context.Context, src space.Source, s Setting) (space.S
 		Every: every.Milliseconds(), State: string(space.SyncNew), Next: database.Millis(m.o.Now()),
 	}
 	if s.Kind == upstream.Upload {
-		row.Next = 0 // its first run comes with its first file
+		row.Next = 0 // the first run begins when the first file is uploaded
 	}
 	if err := m.storeNew(ctx, row); err != nil {
 		return space.Source{}, err
@@ -145,8 +146,8 @@ func (m *Manager) Add(ctx context.Context, src space.Source, s Setting) (space.S
 	return src, nil
 }
 
-// Change changes what a source follows, and how often. New settings are fetched at once, unless
-// the source is paused.
+// Change changes what a source follows, and how often. If the settings change, the source is due
+// for a sync at once, unless it is paused.
 func (m *Manager) Change(ctx context.Context, id string, s Setting) error {
 	m.mu.Lock()
 	e := m.entries[id]
@@ -180,7 +181,7 @@ func (m *Manager) Change(ctx context.Context, id string, s Setting) error {
 		if s.Paused != nil && *s.Paused != row.Paused {
 			row.Paused, row.Next = *s.Paused, 0
 			if row.every() > 0 {
-				row.Next = database.Millis(now) // it may have missed some syncs
+				row.Next = database.Millis(now) // a paused source may have missed some syncs
 			}
 		}
 		if settings != "" && settings != row.Settings {
@@ -208,7 +209,7 @@ func (m *Manager) Remove(ctx context.Context, id string) error {
 	}
 	err := m.o.Sources.Remove(ctx, space.SpaceID(e.row.SpaceID), id)
 	if fault.CodeOf(err) == fault.NotFound {
-		err = nil // its publication has ended
+		err = nil // the source is no longer published
 	}
 	return errors.Join(err, m.deleteRows(ctx, id))
 }

@@ -9,8 +9,9 @@ import (
 	"satchel/internal/space"
 )
 
-// The directories of a snapshot that belong to the sources. Other files, such as a README that
-// people add to the repository, stay.
+// The directories of a snapshot that belong to the sources. A snapshot is a space with copies of
+// all sources (see UpdateSnapshot). Other files in the space, such as a README that people add,
+// stay.
 const (
 	snapshotDocs  = "docs"
 	snapshotVideo = "youtube"
@@ -27,15 +28,15 @@ func snapshotDir(s space.Source) string {
 // snapshotChange is a file that differs between a snapshot and its source.
 type snapshotChange struct {
 	path space.Path
-	had  space.Entry // zero if the snapshot does not have it
+	had  space.Entry // the file in the snapshot; zero if the snapshot does not have the file
 	from space.SpaceID
 	blob space.BlobID // empty to delete the file
 }
 
-// UpdateSnapshot makes the space id contain the files of all synced sources, as docs/SOURCE/… and
+// UpdateSnapshot copies the files of all synced sources into the space id, as docs/SOURCE/… and
 // youtube/SOURCE/…. Sources that only named people can read are included if restricted is set.
-// The commit says what changed and why. refused counts the files that the space refuses, such as
-// those with secrets.
+// The message of the commit describes the changes (see snapshotMessage). refused counts the files
+// that the space refuses, such as those with secrets.
 func (m *Manager) UpdateSnapshot(ctx context.Context, id space.SpaceID, restricted bool) (refused int, err error) {
 	head, err := m.o.Store.Head(ctx, id)
 	if err != nil {
@@ -111,7 +112,8 @@ func (m *Manager) commitSnapshot(ctx context.Context, id space.SpaceID, changes 
 // maxMessage limits the sources that the message of a snapshot describes.
 const maxMessage = 50
 
-// snapshotMessage says which sources changed, and which version of upstream each of them has.
+// snapshotMessage says what changed in each source, and which version of upstream it has now. Of
+// many sources, it describes the first maxMessage.
 func (m *Manager) snapshotMessage(changes []snapshotChange) string {
 	counts := map[string]*space.SyncCounts{}
 	for _, c := range changes {
@@ -147,7 +149,7 @@ func (m *Manager) snapshotMessage(changes []snapshotChange) string {
 	return text
 }
 
-// rowOf returns the row of a sync; an empty one for a source that was removed.
+// rowOf returns the row of a sync, or an empty row for a source that was removed.
 func (m *Manager) rowOf(id string) syncRow {
 	m.mu.Lock()
 	defer m.mu.Unlock()

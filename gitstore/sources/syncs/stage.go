@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"satchel/gitstore/sources/upstream"
+	"satchel/internal/bytesize"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -31,7 +32,7 @@ type stage struct {
 	dir      string                // empty for a stage without contents
 	known    map[string]stagedFile // the manifest by URL
 	fresh    bool
-	has      map[space.BlobID]bool // contents that the space has
+	has      map[space.BlobID]bool // contents that the space or the stage has
 	files    map[space.Path]stagedFile
 	skipped  map[string]int
 	bytes    int64
@@ -115,7 +116,7 @@ func (s *stage) Keep(ctx context.Context, f upstream.File) error {
 // Put implements upstream.Sink.
 func (s *stage) Put(ctx context.Context, f upstream.File, content []byte) error {
 	if n := int64(len(content)); n > s.limits.file {
-		return fault.New(fault.TooLarge, "The file %s has %d KB, and %d are allowed.", f.Path, n>>10, s.limits.file>>10)
+		return fault.New(fault.TooLarge, "The file %s has %s, and at most %s are allowed.", f.Path, bytesize.Text(n), bytesize.Text(s.limits.file))
 	}
 	if s.look != nil {
 		s.look.at(&f, content)
@@ -149,7 +150,7 @@ func (s *stage) take(ctx context.Context, f stagedFile) error {
 		return err
 	}
 	if _, ok := s.files[f.Path]; ok {
-		return fault.New(fault.Conflict, "Upstream has two files %s. Give each part of the source its own output_path.", f.Path)
+		return fault.New(fault.Conflict, "Upstream has two files with the path %s. Give each part of the source its own output_path.", f.Path)
 	}
 	s.files[f.Path] = f
 	s.bytes += f.Size
@@ -165,7 +166,7 @@ func (s *stage) take(ctx context.Context, f stagedFile) error {
 	return nil
 }
 
-// list returns the files by path.
+// list returns the files, sorted by path.
 func (s *stage) list() []stagedFile {
 	out := make([]stagedFile, 0, len(s.files))
 	for _, f := range s.files {
@@ -213,7 +214,7 @@ func content(dir string, f stagedFile) (b []byte, ok bool, err error) {
 	return b, err == nil, err
 }
 
-// blobOf returns git's name of a content.
+// blobOf returns the ID that git gives to a content.
 func blobOf(content []byte) space.BlobID {
 	h := sha1.New() //nolint:gosec // see the import
 	fmt.Fprintf(h, "blob %d\x00", len(content))

@@ -43,7 +43,7 @@ func (e *entry) sync() space.Sync {
 }
 
 // Wait returns the status of a source, without its runs, as soon as differs reports true for it.
-// The error is that of the context if it ends first.
+// If the context ends first, the error is that of the context.
 func (m *Manager) Wait(ctx context.Context, id string, differs func(space.Sync) bool) (space.Sync, error) {
 	tick := time.NewTicker(progressEvery)
 	defer tick.Stop()
@@ -62,7 +62,7 @@ func (m *Manager) Wait(ctx context.Context, id string, differs func(space.Sync) 
 	}
 }
 
-// All returns the syncs by source, without their runs.
+// All returns the syncs, sorted by source ID, without their runs.
 func (m *Manager) All() []space.Sync {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -12,6 +12,7 @@ import (
 
 	"satchel/gitstore/sources"
 	"satchel/gitstore/sources/upstream"
+	"satchel/internal/bytesize"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -27,8 +28,8 @@ type Upload struct {
 }
 
 // Receive converts an uploaded file, or the files of a .zip archive, to pages of a source. The
-// source need not exist yet. The error is a fault if the upload as a whole is refused. note
-// reports each file.
+// source need not exist yet. The error is a fault if the whole upload is refused. Receive
+// calls note after each file.
 func (m *Manager) Receive(ctx context.Context, id, name string, r io.Reader, note func(file string, done, total int)) (*Upload, error) {
 	kind, err := m.uploadKind(id)
 	if err != nil {
@@ -45,7 +46,7 @@ func (m *Manager) Receive(ctx context.Context, id, name string, r io.Reader, not
 	}
 	defer file.Close()
 	select {
-	case m.desk <- struct{}{}: // after the file has arrived, which a client can delay
+	case m.desk <- struct{}{}: // taken after the file has arrived, so that no slow client holds a place
 		defer func() { <-m.desk }()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
@@ -145,8 +146,8 @@ func (m *Manager) Take(ctx context.Context, id string, names []string) (space.Sy
 	})
 }
 
-// rewrite runs a sync of a source with the stage that change makes from the manifest. It first
-// waits for a run in progress to end.
+// rewrite runs a sync of a source with the files that the function change returns. change gets the
+// manifest and the directory of the new stage. rewrite first waits for a run in progress to end.
 func (m *Manager) rewrite(ctx context.Context, id string, change func(known []stagedFile, dir string) ([]stagedFile, error)) (space.SyncRun, error) {
 	e, r, err := m.turn(ctx, id)
 	if err != nil {
@@ -215,9 +216,9 @@ func saveUploaded(dir string, files []stagedFile, l limits) error {
 	}
 	switch {
 	case len(files) > l.files:
-		return fault.New(fault.TooLarge, "The source would have %d files, and %d are allowed.", len(files), l.files)
+		return fault.New(fault.TooLarge, "The source would have %d files, and at most %d are allowed.", len(files), l.files)
 	case bytes > l.source:
-		return fault.New(fault.TooLarge, "The source would have %d MB, and %d are allowed.", bytes>>20, l.source>>20)
+		return fault.New(fault.TooLarge, "The source would have %s, and at most %s are allowed.", bytesize.Text(bytes), bytesize.Text(l.source))
 	}
 	slices.SortFunc(files, func(a, b stagedFile) int { return strings.Compare(string(a.Path), string(b.Path)) })
 	b, err := json.Marshal(files)
@@ -227,8 +228,8 @@ func saveUploaded(dir string, files []stagedFile, l limits) error {
 	return os.WriteFile(filepath.Join(dir, listName), b, 0o600)
 }
 
-// stageUploaded is the fetch of an uploaded source. The stage is complete already if the run was
-// started by rewrite. Any other run stages what the source has.
+// stageUploaded is the step fetch of a source of uploaded files. The stage is complete already if
+// the run was started by rewrite. Any other run stages what the source has.
 func stageUploaded(known []stagedFile, dir string) (fetched, error) {
 	files := known
 	if dir != "" {

@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// caption is what a recording says from a time on.
+// caption is a piece of the spoken text of a recording, and the time at which it begins.
 type caption struct {
 	start time.Duration
 	text  string
 }
 
-// maxCaptions bounds the captions of a recording. Ten hours have fewer.
+// maxCaptions bounds the captions of a recording. A recording of ten hours has fewer.
 const maxCaptions = 50_000
 
 var errCaptions = errors.New("the captions are not WebVTT, SubRip, or in a format of YouTube")
@@ -41,7 +41,8 @@ func parseCaptions(content []byte) (cues []caption, err error) {
 	return cues, err
 }
 
-// addCaption adds a caption, unless it has no text or repeats the one before.
+// addCaption adds a caption to cues, unless the caption has no text or repeats the text of the last
+// one. addCaption also leaves out a caption with a negative time, and any after maxCaptions.
 func addCaption(cues []caption, start time.Duration, text string) []caption {
 	text = oneLine(html.UnescapeString(captionTag.ReplaceAllString(text, "")))
 	if text == "" || start < 0 || len(cues) >= maxCaptions || len(cues) > 0 && cues[len(cues)-1].text == text {
@@ -56,8 +57,9 @@ var (
 	captionTime = regexp.MustCompile(`^(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})\s+-->`)
 )
 
-// textCaptions parses WebVTT and SubRip, which differ in the decimal mark. Captions that roll
-// repeat the line above the new one, so lines of the previous cue are left out.
+// textCaptions parses WebVTT and SubRip, whose times differ in the decimal mark. Rolling captions
+// repeat the previous line above each new line, so textCaptions leaves out the lines that the
+// previous caption also has.
 func textCaptions(text string) ([]caption, error) {
 	var cues []caption
 	lines := strings.Split(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n"), "\n")
@@ -69,7 +71,7 @@ func textCaptions(text string) ([]caption, error) {
 			continue
 		}
 		found = true
-		part := func(s string) time.Duration { n, _ := strconv.Atoi(s); return time.Duration(n) } // digits, or nothing
+		part := func(s string) time.Duration { n, _ := strconv.Atoi(s); return time.Duration(n) } // s is digits, or empty
 		start := part(m[1])*time.Hour + part(m[2])*time.Minute + part(m[3])*time.Second + part((m[4] + "00")[:3])*time.Millisecond
 		now := map[string]bool{}
 		var fresh []string
@@ -160,14 +162,14 @@ func xmlCaptions(content []byte) ([]caption, error) {
 	}
 }
 
-// A paragraph that has reached paragraphTime or paragraphText ends with the next sentence. It
-// ends in any case before maxParagraphTime or maxParagraphText.
+// A paragraph that has reached paragraphTime or paragraphText ends at the next caption that ends a
+// sentence. A paragraph that has reached maxParagraphTime or maxParagraphText ends at once.
 const (
 	paragraphTime, maxParagraphTime = 30 * time.Second, time.Minute
 	paragraphText, maxParagraphText = 400, 900
 )
 
-// paragraphs joins captions into paragraphs.
+// paragraphs joins captions into paragraphs. A paragraph has the start of its first caption.
 func paragraphs(cues []caption) []caption {
 	var all []caption
 	for i, c := range cues {
@@ -185,8 +187,8 @@ func paragraphs(cues []caption) []caption {
 	return all
 }
 
-// transcriptText returns captions as paragraphs of Markdown. Each begins with its time, as a
-// link to the address that link returns. If link is nil, the times are plain text.
+// transcriptText returns captions as paragraphs of Markdown. Each paragraph begins with its time,
+// as a link to the address that the function link returns. If link is nil, times are plain text.
 func transcriptText(cues []caption, link func(time.Duration) string) []byte {
 	var out []string
 	for _, p := range paragraphs(cues) {
@@ -202,10 +204,10 @@ func transcriptText(cues []caption, link func(time.Duration) string) []byte {
 	return []byte(strings.Join(out, "\n\n") + "\n")
 }
 
-// isCaptions reports whether files with an extension are captions that people upload.
+// isCaptions reports whether ext is the extension of a file of captions.
 func isCaptions(ext string) bool { return ext == ".vtt" || ext == ".srt" }
 
-// captionsPage returns the page of an uploaded file of captions.
+// captionsPage returns the page of a file of captions.
 func captionsPage(name string, content []byte) ([]byte, error) {
 	cues, err := parseCaptions(utf8Text(content))
 	if err != nil || len(cues) == 0 {

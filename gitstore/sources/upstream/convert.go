@@ -9,10 +9,10 @@ import (
 	"satchel/internal/fault"
 )
 
-// Command is a shell command over a document.
+// Command is a shell command that converts a document.
 type Command struct {
 	Shell  string
-	Files  map[string][]byte // in the directory in which the command runs
+	Files  map[string][]byte // by name: the files in the directory in which the command runs
 	Output string            // the file that the command writes
 }
 
@@ -21,7 +21,7 @@ type Command struct {
 // *Refusal if the command exceeds its time, its memory or the size of a file.
 type Run func(ctx context.Context, c Command) (output []byte, exitCode int, err error)
 
-// Convert returns the Markdown of a document. The extension of the name is its format. run is
+// Convert returns the Markdown of a document. The extension of name says the format. run is
 // required for formats that a program on the machine converts. The error is a *Refusal if the
 // document cannot be converted. If a program is missing, the Reason of the Refusal names its
 // Debian package.
@@ -52,7 +52,8 @@ type converter struct {
 	finish  func([]byte) []byte
 }
 
-// converterOf returns the converter of an extension; pkg is empty if there is none.
+// converterOf returns the converter for files with an extension. Its pkg is empty if no program
+// converts such files.
 func converterOf(ext string) converter {
 	switch ext {
 	case ".pdf":
@@ -60,8 +61,8 @@ func converterOf(ext string) converter {
 	case ".docx", ".odt", ".rtf", ".epub", ".pptx":
 		return converter{
 			pkg: "pandoc", program: "pandoc",
-			// --sandbox refuses to read other files. A table that Markdown cannot express stays
-			// HTML.
+			// With --sandbox, pandoc reads no other files. A table that Markdown cannot express
+			// stays HTML.
 			options: "--sandbox --from " + ext[1:] + " --to gfm --standalone --wrap=none --lua-filter clean.lua --output out document",
 			files:   map[string][]byte{"clean.lua": []byte(cleanFilter)},
 			finish:  func(b []byte) []byte { return b },

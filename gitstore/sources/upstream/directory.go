@@ -45,7 +45,7 @@ type localFile struct {
 	size      int64
 }
 
-// Check returns a hash over the names, sizes and times of the files.
+// Check returns a hash over the names, sizes and modification times of the files.
 func (d *directory) Check(ctx context.Context, env *Env) (State, error) {
 	root, err := d.open(env)
 	if err != nil {
@@ -75,7 +75,8 @@ func (d *directory) Fetch(ctx context.Context, env *Env, sink Sink) (State, erro
 	return state, nil
 }
 
-// open opens the directory. It refuses directories with the server's own files.
+// open opens the directory. It refuses a directory that the operator does not trust, or that
+// overlaps with the server's data directory.
 func (d *directory) open(env *Env) (*os.Root, error) {
 	if env.Trusted == nil || !env.Trusted(d.Path) {
 		return nil, fault.New(fault.Forbidden, "Only the operator of this server can add a directory.").In("path")
@@ -109,8 +110,9 @@ func Overlap(a, b string) bool {
 	return within(a, b) || within(b, a)
 }
 
-// list returns the regular files below a directory. It leaves out links, which could lead out of
-// the directory, and hidden files, such as .git.
+// list returns the regular files below a directory, and the state of Check. It leaves out links,
+// which could lead out of the directory, hidden files such as .git, files that Satchel may not
+// read, and files that are nested too deeply.
 func (d *directory) list(ctx context.Context, root *os.Root) ([]localFile, State, error) {
 	var files []localFile
 	h := sha256.New()
@@ -130,7 +132,7 @@ func (d *directory) list(ctx context.Context, root *os.Root) ([]localFile, State
 			}
 			return nil
 		case err != nil && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)):
-			return nil // it vanished, or Satchel may not read it
+			return nil // the file vanished, or Satchel may not read it
 		case err != nil:
 			return err
 		case e.IsDir() && strings.Count(p, "/")+1 >= space.MaxPathDepth:
@@ -156,7 +158,7 @@ func (d *directory) list(ctx context.Context, root *os.Root) ([]localFile, State
 	return files, State(hex.EncodeToString(h.Sum(nil))), err
 }
 
-// give gives the page of a file to the sink.
+// give gives the page of a file to the sink. It keeps the page of an unchanged file.
 func (d *directory) give(ctx context.Context, env *Env, root *os.Root, f localFile, sink Sink) error {
 	if old, ok := sink.Known(f.name); ok && old.Tag == f.tag {
 		return sink.Keep(ctx, old)

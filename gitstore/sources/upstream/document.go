@@ -17,7 +17,8 @@ import (
 	"satchel/internal/space"
 )
 
-// maxDocument limits the bytes of a document that is converted. Its text has the limit of a file.
+// maxDocument limits the bytes of a document that is converted. The Markdown that it becomes is
+// limited by Env.MaxFileBytes.
 const maxDocument = 64 << 20
 
 // Refusal is the error of a file that cannot become a page.
@@ -41,9 +42,9 @@ type page struct {
 	content     []byte
 }
 
-// pageOf converts a file of a directory or an upload. Text becomes UTF-8, but is not changed
-// otherwise. HTML and documents become Markdown, and .md is added to their names. The error is a
-// *Refusal if the file must be left out.
+// pageOf converts a file of a directory or an upload. Prose in another encoding becomes
+// UTF-8. Other text must be UTF-8, and stays as it is. HTML and documents become Markdown, and .md
+// is added to their names. The error is a *Refusal if the file must be left out.
 func pageOf(ctx context.Context, env *Env, name string, content []byte) (page, error) {
 	p := page{path: name, content: content}
 	switch ext := formatOf(name); {
@@ -81,7 +82,7 @@ func pageOf(ctx context.Context, env *Env, name string, content []byte) (page, e
 	return p, nil
 }
 
-// limitOf returns how many bytes of a file are read.
+// limitOf returns the maximum size, in bytes, of the file called name.
 func (env *Env) limitOf(name string) int64 {
 	if isDocument(formatOf(name)) {
 		return maxDocument
@@ -135,7 +136,7 @@ func htmlPage(name string, content []byte) (markdown []byte, title string, err e
 			return u.String()
 		}
 		if isImage(formatOf(u.Path)) {
-			return "" // it is not in the source
+			return "" // the source has no images
 		}
 		to := relative(space.Path(name), space.Path(strings.TrimPrefix(path.Clean(u.Path), "/")))
 		if ext := formatOf(u.Path); isHTML(ext) || isDocument(ext) {
@@ -181,7 +182,7 @@ func titled(name string, markdown []byte) []byte {
 	return b.Bytes()
 }
 
-// oneLine returns a text without line breaks.
+// oneLine returns a text on one line, with single spaces between the words.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // givePage converts the file f.Path, and gives the page to the sink. The error is a *Refusal if the

@@ -20,7 +20,7 @@ import (
 // feed is an RSS, Atom or JSON feed. Its entries become pages, which stay when the feed drops them.
 type feed struct {
 	URL        string `json:"url"`
-	MaxEntries int    `json:"max_entries,omitempty"` // the newest stay
+	MaxEntries int    `json:"max_entries,omitempty"` // the source keeps this many of the newest entries
 }
 
 const (
@@ -48,8 +48,8 @@ func (f *feed) Check(ctx context.Context, env *Env) (State, error) {
 	return documentState(ctx, env, f.URL, maxFeedBytes)
 }
 
-// Fetch gives the newest entries to the sink: those of the feed, and those that only the source
-// still has.
+// Fetch gives the newest entries to the sink. It chooses them from the entries of the feed and from
+// the entries that only the source still has.
 func (f *feed) Fetch(ctx context.Context, env *Env, sink Sink) (State, error) {
 	a, err := document(ctx, env, f.URL, maxFeedBytes)
 	if err != nil {
@@ -84,7 +84,8 @@ func (f *feed) Fetch(ctx context.Context, env *Env, sink Sink) (State, error) {
 		}
 	}
 	for _, e := range entries[len(newest):] {
-		// A file that the source has is removed, so it is not skipped.
+		// An entry with a path has a file, which the sync removes because the sink does not get it.
+		// Only the other entries are reported as skipped.
 		if e.Path == "" {
 			if err := sink.Skip(ctx, e.URL, TooMany); err != nil {
 				return "", err
@@ -97,6 +98,7 @@ func (f *feed) Fetch(ctx context.Context, env *Env, sink Sink) (State, error) {
 // countEntries counts the entries of a feed, before the parser reads them into memory. The error
 // says that the document is damaged or nested too deeply.
 func countEntries(content []byte) (int, error) {
+	content = bytes.TrimLeft(content, " \t\r\n\ufeff") // as the parser does
 	if !bytes.HasPrefix(content, []byte("{")) {
 		return shallow(content, maxFeedDepth, "item", "entry")
 	}
@@ -143,7 +145,7 @@ func (f *feed) entries(parsed *gofeed.Feed, base *url.URL, old map[string]File, 
 // page returns the Markdown of an entry.
 func (e entry) page() []byte {
 	page, _ := htmlmark.Convert([]byte("<main>"+cmp.Or(e.item.Content, e.item.Description)+"</main>"), "text/html; charset=utf-8", e.at,
-		(*url.URL).String) // an entry without text still has a title and a link
+		(*url.URL).String) // if Convert fails for lack of text, the page still has a title and a link
 	return slices.Concat(frontMatter([2]string{"title", e.Title}, [2]string{"date", dateText(e.date)}, [2]string{"url", e.URL}),
 		[]byte("# "+e.Title+"\n\n"), page.Markdown)
 }

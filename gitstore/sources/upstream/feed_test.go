@@ -83,6 +83,7 @@ func TestLargeFeed(t *testing.T) {
 	for _, body = range []string{
 		`<rss version="2.0"><channel>` + strings.Repeat("<item/>", 20_001) + "</channel></rss>",
 		`{"version": "https://jsonfeed.org/version/1.1", "items": [{}` + strings.Repeat(",{}", 20_000) + "]}",
+		"\n" + `{"version": "https://jsonfeed.org/version/1.1", "items": [{}` + strings.Repeat(",{}", 20_000) + "]}",
 	} {
 		if _, err := u.Fetch(t.Context(), env, s); fault.CodeOf(err) != fault.TooLarge {
 			t.Errorf("%.20q: %v", body, err)

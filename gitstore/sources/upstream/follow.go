@@ -36,7 +36,7 @@ func Follows(u Upstream, p Push) bool {
 }
 
 // repositoryOf returns the host and the path of a repository's address in a form that can be
-// compared; "" if the address has no host.
+// compared. It returns "" if the address has no host.
 func repositoryOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {

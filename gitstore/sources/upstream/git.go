@@ -50,7 +50,7 @@ func (g *git) Fetch(ctx context.Context, env *Env, sink Sink) (State, error) {
 }
 
 // permalink returns the address of a file. Git servers have no common form of such addresses,
-// so it consists of the repository, the branch and the path.
+// so the address consists of the repository, the branch and the path.
 func (g *git) permalink(p string) string {
 	u := strings.TrimSuffix(g.URL, ".git") + "#" + p
 	if g.Branch != "" {
@@ -59,7 +59,7 @@ func (g *git) permalink(p string) string {
 	return u
 }
 
-// tip returns the commit of a remote's branch; an empty branch is the remote's default.
+// tip returns the commit of a remote's branch. An empty branch means the default branch.
 func tip(ctx context.Context, env *Env, e transport.Endpoint, branch string) (State, error) {
 	refs, err := env.Remotes.List(ctx, e)
 	if err != nil {
@@ -131,7 +131,7 @@ func cleanHost(host string) string {
 	return host
 }
 
-// under returns the path of a file below dir, and false if the file is elsewhere.
+// under returns the path of the file p relative to dir, and false if p is not below dir.
 func under(dir, p string) (string, bool) {
 	if dir == "" {
 		return p, true
@@ -139,7 +139,8 @@ func under(dir, p string) (string, bool) {
 	return strings.CutPrefix(p, dir+"/")
 }
 
-// cleanDir checks a directory of a repository or of a source.
+// cleanDir checks a directory of a repository or of a source, and returns it without outer spaces
+// and slashes. The error names the setting.
 func cleanDir(dir, setting string) (string, error) {
 	dir = strings.Trim(strings.TrimSpace(dir), "/")
 	if dir == "" || dir == "." {

@@ -19,7 +19,7 @@ import (
 	"satchel/internal/space"
 )
 
-// gitFiles are the files of a git repository that a source takes.
+// gitFiles are the settings that say which files of a git repository a source takes.
 type gitFiles struct {
 	Branch string `json:"branch,omitempty"`
 	// ContentPath is the directory whose files are taken; empty for the whole repository.
@@ -66,8 +66,8 @@ func newScratchRepo(env *Env) (*scratchRepo, error) {
 	return r, r.clear()
 }
 
-// clear makes the repository empty. It starts no git process, since processes take most of the
-// time of a first sync of a small repository.
+// clear makes the repository empty. It starts no git process, because starting processes takes
+// most of the time of a first sync of a small repository.
 func (r *scratchRepo) clear() error {
 	if err := r.remove(); err != nil {
 		return err
@@ -87,12 +87,13 @@ func (r *scratchRepo) tip() (State, error) {
 
 func (r *scratchRepo) remove() error { return os.RemoveAll(r.dir) }
 
-// fetch gives the files at the tip of the branch to the sink. It fetches neither the history nor,
-// where the server supports that, the contents that the source does not take or already has.
+// fetch gives the files at the tip of the branch to the sink. It does not fetch the history. If the
+// server can send single files, fetch leaves out those that the source does not take or already
+// has.
 func (g *gitFiles) fetch(ctx context.Context, env *Env, e transport.Endpoint, address func(string) string, sink Sink) (State, error) {
 	r, err := newScratchRepo(env)
 	if r != nil {
-		defer func() { _ = r.remove() }() // the caller removes all of env.Scratch
+		defer func() { _ = r.remove() }() // if this fails, the caller still removes all of env.Scratch
 	}
 	if err != nil {
 		return "", err
@@ -160,7 +161,7 @@ func (g *gitFiles) keep(ctx context.Context, blobs []gitBlob, address func(strin
 		old, known := sink.Known(f.URL)
 		switch _, invalid := space.ParsePath(string(f.Path)); {
 		case invalid != nil:
-			err = sink.Skip(ctx, f.URL, Unreadable)
+			err = sink.Skip(ctx, f.URL, BadName)
 		case known && old.Tag == b.hash && old.Path == f.Path:
 			err = sink.Keep(ctx, old)
 		default:
@@ -173,8 +174,8 @@ func (g *gitFiles) keep(ctx context.Context, blobs []gitBlob, address func(strin
 	return changed, nil
 }
 
-// fetchContents fetches the contents of files whose trees r has. If the server does not send single
-// contents, it fetches the whole tip.
+// fetchContents fetches the contents of files into r, which already has the trees. If the server
+// does not send single contents, fetchContents fetches the whole tip.
 func (g *gitFiles) fetchContents(ctx context.Context, r *scratchRepo, e transport.Endpoint, files []gitBlob, tip State) error {
 	var blobs []space.BlobID
 	seen := map[string]bool{}
@@ -201,7 +202,8 @@ func (g *gitFiles) fetchContents(ctx context.Context, r *scratchRepo, e transpor
 }
 
 // file returns the file of a blob. A git server can send a name such as ../x. file does not
-// resolve the name, because that could lead out of OutputPath. The path is then invalid.
+// resolve the name, because that could lead out of OutputPath. The path stays invalid, so that
+// keep skips the file.
 func (g *gitFiles) file(b gitBlob, address func(string) string) File {
 	p, _ := under(g.ContentPath, b.path)
 	if g.OutputPath != "" {
@@ -238,8 +240,8 @@ func isReadme(p string) bool {
 	return slices.Contains([]string{"readme", "readme.md", "readme.mdx", "readme.markdown", "readme.rst", "readme.txt", "readme.adoc"}, strings.ToLower(p))
 }
 
-// read calls put with the content of each blob, or without it if the content is too large for a
-// file.
+// read calls put for each blob. If the content is too large for a file, large is set, and content
+// is nil.
 func (r *scratchRepo) read(ctx context.Context, blobs []gitBlob, put func(b gitBlob, content []byte, large bool) error) error {
 	var names strings.Builder
 	for _, b := range blobs {

@@ -12,10 +12,10 @@ import (
 	"satchel/internal/space"
 )
 
-// gitHub is one or more repositories of a GitHub server. For repositories that this server's
-// GitHub App can read, the App's token is used. Others must be public.
+// gitHub is one or more repositories of a GitHub server. For repositories that Satchel's GitHub
+// App can read, the App's token is used. Other repositories must be public.
 type gitHub struct {
-	// Host is the server; default github.com. The operator must allow others.
+	// Host is the GitHub server. The default is github.com. The operator must allow other servers.
 	Host string `json:"host,omitempty"`
 	gitHubRepository
 	// AdditionalSyncs are further directories or repositories of the same source.
@@ -43,8 +43,8 @@ func gitHubKind() Kind {
 	}
 }
 
-// recognizeGitHub reads github.com/OWNER/NAME, with /tree/BRANCH/DIRECTORY if there is one.
-// A branch with a slash cannot be told from a directory, so the first word is the branch.
+// recognizeGitHub reads addresses of the form github.com/OWNER/NAME[/tree/BRANCH[/DIRECTORY]].
+// A branch with a slash cannot be told from a directory, so the part after tree is the branch.
 func recognizeGitHub(u *url.URL) Upstream {
 	parts := strings.Split(strings.Trim(u.Path, "/"), "/")
 	if u.Host != gitHubHost && u.Host != "www."+gitHubHost || len(parts) < 2 {
@@ -63,7 +63,7 @@ func (g *gitHub) Validate() error {
 		return fault.New(fault.Invalid, "The host is a name such as github.example.com.").In("host")
 	}
 	if len(g.AdditionalSyncs) > maxAdditionalSyncs {
-		return fault.New(fault.Invalid, "The setting additional_syncs can have %d entries. Add another source for more.", maxAdditionalSyncs).In("additional_syncs")
+		return fault.New(fault.Invalid, "The setting additional_syncs can have at most %d entries. Add another source for more.", maxAdditionalSyncs).In("additional_syncs")
 	}
 	for r := range g.all() {
 		if r.Repo = strings.Trim(strings.TrimSpace(r.Repo), "/"); !repoForm.MatchString(r.Repo) {
@@ -76,7 +76,7 @@ func (g *gitHub) Validate() error {
 	return nil
 }
 
-// all yields the repository and the additional ones.
+// all yields the repository and those in AdditionalSyncs.
 func (g *gitHub) all() func(yield func(*gitHubRepository) bool) {
 	return func(yield func(*gitHubRepository) bool) {
 		if !yield(&g.gitHubRepository) {
@@ -90,8 +90,9 @@ func (g *gitHub) all() func(yield func(*gitHubRepository) bool) {
 	}
 }
 
-// origin returns the address of the server. configured reports whether it is the operator's own
-// GitHub server, which may be on another port, or in a private network.
+// origin returns the address of the GitHub server. configured reports whether the operator
+// configured a server other than github.com. Such a server may be on another port, or in a private
+// network.
 func (g *gitHub) origin(env *Env) (origin string, configured bool) {
 	if u, err := url.Parse(env.GitHub); err == nil && u.Host != "" && strings.EqualFold(u.Host, g.Host) {
 		return u.Scheme + "://" + u.Host, g.Host != gitHubHost
@@ -102,7 +103,7 @@ func (g *gitHub) origin(env *Env) (origin string, configured bool) {
 func (g *gitHub) endpoint(ctx context.Context, env *Env, r *gitHubRepository) (transport.Endpoint, error) {
 	origin, configured := g.origin(env)
 	e := transport.Endpoint{URL: origin + "/" + r.Repo + ".git"}
-	// A company's own server may be in its network.
+	// A company's own server may be in the company's network.
 	e.Trusted = configured || g.Host != gitHubHost && env.Trusted != nil && env.Trusted(e.URL)
 	if env.Token == nil {
 		return e, nil
@@ -114,8 +115,8 @@ func (g *gitHub) endpoint(ctx context.Context, env *Env, r *gitHubRepository) (t
 	return e, err
 }
 
-// unreadable converts the refusal of a repository. GitHub answers in the same way if there is no
-// such repository, so the error covers both cases.
+// unreadable converts the error of a repository that refuses access. GitHub answers in the same way
+// if there is no such repository, so the new error covers both cases.
 func (g *gitHub) unreadable(r *gitHubRepository, err error) error {
 	if fault.CodeOf(err) != fault.Forbidden {
 		return err
@@ -165,7 +166,8 @@ func (g *gitHub) permalink(r *gitHubRepository, p string) string {
 	return "https://" + g.Host + "/" + r.Repo + "/blob/" + cmp.Or(r.Branch, "HEAD") + "/" + strings.Join(words, "/")
 }
 
-// totals adds up the files that the parts of a source expect.
+// totals is a Sink for several repositories. It adds up the numbers of files that their fetches
+// expect.
 type totals struct {
 	Sink
 	parts []int

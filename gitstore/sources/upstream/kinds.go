@@ -23,12 +23,12 @@ func Kinds() []Kind {
 		{Name: "feed", Title: "Feed", New: func() Upstream { return &feed{} }, Recognize: recognizeFeed},
 		uploadKind(),
 		directoryKind(),
-		{Name: "web", Title: "Web site", New: newWeb, Recognize: recognizeWeb}, // recognizes every address, so it is the last
+		{Name: "web", Title: "Web site", New: newWeb, Recognize: recognizeWeb}, // recognizes every https address, so it must be the last kind
 	}
 }
 
 // Open returns the upstream with a kind and settings, which are a JSON object. The error is a
-// fault.Invalid that names the wrong setting.
+// fault.Invalid that names the wrong setting, if it is known.
 func Open(kind string, settings []byte) (Upstream, error) {
 	all := Kinds()
 	i := slices.IndexFunc(all, func(k Kind) bool { return k.Name == kind })
@@ -67,7 +67,7 @@ func Recognize(address string) (Kind, Upstream, error) {
 	return Kind{}, nil, fault.New(fault.Invalid, "No kind of source reads this address.").In("url")
 }
 
-// decode reads settings strictly: an unknown key is an error that names the nearest known one.
+// decode reads settings strictly: an unknown key is an error, which suggests a similar known key.
 func decode(settings []byte, u Upstream) error {
 	if len(bytes.TrimSpace(settings)) == 0 {
 		settings = []byte("{}")

@@ -57,7 +57,8 @@ var (
 	terminal = regexp.MustCompile(`\x1b\[[0-9;?]*[A-Za-z]`)
 )
 
-// notebook returns a Jupyter notebook as Markdown. Code keeps its language, and outputs their text.
+// notebook returns a Jupyter notebook as Markdown. Blocks of code name their language. Of the
+// outputs, only the text stays.
 func notebook(name string, content []byte) ([]byte, error) {
 	var n notebookFile
 	if err := json.Unmarshal(content, &n); err != nil || len(n.Cells) == 0 {
@@ -102,7 +103,7 @@ func (o notebookOutput) plain() string {
 	}
 	for kind := range o.Data {
 		if strings.HasPrefix(kind, "image/") {
-			return "" // its text is only the name of an object
+			return "" // the text of an image is only the name of an object
 		}
 	}
 	var l lines

@@ -20,13 +20,14 @@ type openAPI struct {
 }
 
 const (
-	// maxOpenAPI limits the bytes of a document. Those of the largest known APIs have 12 MB.
+	// maxOpenAPI limits the bytes of a document. The largest known documents have 12 MB.
 	maxOpenAPI = 16 << 20
 	// maxTags limits the tags of an operation.
 	maxTags = 20
-	// maxRefs bounds a chain of references.
+	// maxRefs bounds the length of a chain of references.
 	maxRefs = 20
-	// openAPIVersion changes when the pages change, so that the next sync writes all pages again.
+	// openAPIVersion begins each State. It must change when this package writes pages in another
+	// way, so that the next sync writes all pages again.
 	openAPIVersion = "1 "
 )
 
@@ -82,20 +83,20 @@ func (o *openAPI) Fetch(ctx context.Context, env *Env, sink Sink) (State, error)
 	return openAPIVersion + stateOf(a), nil
 }
 
-// api is an OpenAPI document whose pages have paths.
+// api is an OpenAPI document with the paths of its pages.
 type api struct {
 	url        string
 	root       *tree
 	operations []*apiOperation
 	schemas    []*apiSchema
-	schemaAt   map[string]*apiSchema // by pointer
+	schemaAt   map[string]*apiSchema // by JSON pointer
 }
 
 // apiOperation is a method of a path, or a webhook.
 type apiOperation struct {
 	*tree
 	method, route string
-	shared        []*tree // the parameters of the path
+	shared        []*tree // the parameters that all operations of the path share
 	pointer       string
 	path          space.Path
 }
@@ -193,7 +194,7 @@ func (d *api) resolve(t *tree) *tree {
 		}
 		t = d.root.at(pointer)
 	}
-	return nil // a cycle
+	return nil // the chain of references is too long, or a cycle
 }
 
 // parameters returns the parameters of an operation, with those parameters of its path that the

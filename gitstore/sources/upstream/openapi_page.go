@@ -12,10 +12,10 @@ import (
 // The limits of a page. A hostile document of 16 MB could describe pages of any size.
 const (
 	maxAPIPage    = 256 << 10
-	maxAPIRows    = 300  // of a table
+	maxAPIRows    = 300  // rows of a table
 	maxAPICell    = 2000 // bytes of a description in a table
 	maxAPIType    = 600  // bytes of a type
-	maxAPINesting = 6    // of objects in a table and in a type
+	maxAPINesting = 6    // levels of objects in a table and in a type
 	maxAPIExample = 16 << 10
 	maxAPIEnum    = 60
 	maxAPIName    = 300 // bytes of a name
@@ -45,7 +45,7 @@ func (w *apiPage) done() []byte {
 
 func (w *apiPage) full() bool { return w.Len() > maxAPIPage }
 
-// text writes a paragraph, unless it is empty.
+// text writes a paragraph, unless the paragraph is empty or the page is full.
 func (w *apiPage) text(s string) {
 	if s = strings.TrimSpace(cut(s, maxAPIPage)); s != "" && !w.full() {
 		w.WriteString(s + "\n\n")
@@ -262,7 +262,7 @@ func (w *apiPage) schema(s *tree) {
 	}
 	w.text("Type: " + w.typeOf(s))
 	if refOf(s) != "" {
-		return // a link leads to its page
+		return // the type is a link to the page of the schema
 	}
 	w.constraints(s)
 	t := w.table("field", "")

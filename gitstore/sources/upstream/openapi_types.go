@@ -15,7 +15,8 @@ func (w *apiPage) typeOf(s *tree) string {
 	return cmp.Or(out.String(), "any")
 }
 
-// writeType writes a type. Its limits bound schemas that contain each other.
+// writeType writes the type of a schema. The limits of depth and length end the recursion for
+// schemas that contain each other.
 func (w *apiPage) writeType(out *strings.Builder, s *tree, depth int) {
 	if depth > maxAPINesting || out.Len() > maxAPIType {
 		out.WriteString("…")
@@ -34,7 +35,7 @@ func (w *apiPage) writeType(out *strings.Builder, s *tree, depth int) {
 		return
 	}
 	if ref := s.str("$ref"); ref != "" {
-		out.WriteString("`" + short(ref, 200) + "`") // in another document
+		out.WriteString("`" + short(ref, 200) + "`") // the reference leads to another document
 		return
 	}
 	for _, group := range []struct{ name, word string }{{"oneOf", " or "}, {"anyOf", " or "}, {"allOf", " and "}} {
@@ -89,7 +90,8 @@ func (w *apiPage) writeType(out *strings.Builder, s *tree, depth int) {
 	w.nullable(out, s)
 }
 
-// nullable writes that a value can be null, as OpenAPI 3.0 and Swagger extensions say.
+// nullable writes that a value can be null, if the schema says so: OpenAPI 3.0 has the keyword
+// nullable, and extended Swagger documents have x-nullable.
 func (w *apiPage) nullable(out *strings.Builder, s *tree) {
 	if s.is("nullable") || s.is("x-nullable") {
 		out.WriteString(" or null")
@@ -141,7 +143,7 @@ func constraints(s *tree) string {
 type apiTable struct {
 	w        *apiPage
 	out      strings.Builder
-	in       bool // whether it has a column for where a parameter is
+	in       bool // whether a column says where each parameter is, such as in the query
 	rows     int
 	heading  string
 	expanded map[*tree]bool // the objects that contain the current row, so that cycles end
@@ -168,7 +170,7 @@ func (t *apiTable) row(name, in string, schema *tree, required bool, described *
 	cells = append(cells, t.w.typeOf(schema), map[bool]string{true: "yes", false: "no"}[required],
 		strings.TrimSpace(short(text, maxAPICell)+" "+constraints(schema)+exampleOf(described)))
 	for i, c := range cells {
-		if i != len(cells)-3 { // types escape their links themselves
+		if i != len(cells)-3 { // in the column of types, links are already escaped
 			c = strings.ReplaceAll(c, "|", "\\|")
 		}
 		t.out.WriteString("| " + oneLine(c) + " ")
@@ -234,7 +236,7 @@ func (t *apiTable) write(title string) {
 	}
 }
 
-// short returns the beginning of a text, on one line.
+// short returns a text on one line, cut to max bytes.
 func short(s string, max int) string { return cut(oneLine(cut(s, 4*max)), max) }
 
 // cut returns a text. If the text is longer than max bytes, an ellipsis replaces the rest.

@@ -98,8 +98,8 @@ func dateText(t time.Time) string {
 	return t.Format(time.RFC3339)
 }
 
-// shallow refuses an XML document with more than max nested elements. It protects parsers that
-// call themselves for each element. shallow returns how many elements have one of the names.
+// shallow refuses an XML document whose elements are nested more than max levels deep. It protects
+// parsers that call themselves for each level. count is how many elements have one of the names.
 func shallow(content []byte, max int, names ...string) (count int, err error) {
 	d := xml.NewDecoder(bytes.NewReader(content))
 	d.Strict, d.CharsetReader = false, charset.NewReaderLabel
@@ -128,14 +128,14 @@ func shallow(content []byte, max int, names ...string) (count int, err error) {
 // count checks a setting that limits a count, and sets its default.
 func count(n *int, setting string, standard, max int) error {
 	if *n = cmp.Or(*n, standard); *n < 1 || *n > max {
-		return fault.New(fault.Invalid, "The setting %s is a number between 1 and %d.", setting, max).In(setting)
+		return fault.New(fault.Invalid, "The setting %s must be a number between 1 and %d.", setting, max).In(setting)
 	}
 	return nil
 }
 
-// freePath returns the path for a new file with a name, and adds it to taken, which holds the
+// freePath returns the path for a new file called name, and adds the path to taken, which holds the
 // paths of all files in lower case. If another file has the path, a hash of the URL follows the
-// name. The hash also replaces a name that is not valid.
+// name. If the name is not valid, "page-" and the hash replace its last part.
 func freePath(taken map[string]bool, name, extension, url string) space.Path {
 	p, err := space.ParsePath(name + extension)
 	if err != nil || taken[strings.ToLower(string(p))] {
@@ -185,7 +185,7 @@ func quoteJSON(s string) string {
 	var quoted strings.Builder
 	e := json.NewEncoder(&quoted)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(s); err != nil { // it encodes every string
+	if err := e.Encode(s); err != nil { // Encode does not fail for a string
 		panic(err)
 	}
 	return strings.TrimSuffix(quoted.String(), "\n")

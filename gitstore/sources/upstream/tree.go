@@ -14,7 +14,7 @@ import (
 )
 
 // tree is a value of a JSON or YAML document. Objects keep the order of their members. All
-// methods but set work on nil, which is a value that the document does not have.
+// methods but set work on nil, which stands for a value that the document does not have.
 type tree struct {
 	// scalar is the JSON text of a value that is neither an object nor a list.
 	scalar string
@@ -28,11 +28,11 @@ type tree struct {
 const (
 	maxTreeValues = 1 << 20
 	maxTreeDepth  = 100
-	// maxTreeParts is how many members and items the methods all and list return. Many pages can
-	// refer to the same value, and each of them reads it again.
+	// maxTreeParts is the most members or items that the methods all and list return. Many pages
+	// can refer to the same value, and each page reads the value again.
 	maxTreeParts = 20_000
-	// maxYAML limits a YAML document, in bytes. For many short values, the YAML parser needs 100
-	// times as much memory, before maxTreeValues can stop it.
+	// maxYAML limits a YAML document, in bytes. For a document of many short values, the YAML
+	// parser needs 100 times its size in memory, before maxTreeValues can stop it.
 	maxYAML = 4 << 20
 )
 
@@ -85,7 +85,7 @@ func jsonTree(d *json.Decoder, depth int, left *int) (*tree, error) {
 			if err != nil {
 				return nil, err
 			}
-			t.set(name.(string), v) // the decoder accepts no other names
+			t.set(name.(string), v) // the decoder accepts only strings as names
 		}
 		_, err := d.Token()
 		return t, err
@@ -104,7 +104,7 @@ func jsonTree(d *json.Decoder, depth int, left *int) (*tree, error) {
 	return scalarTree(token), nil
 }
 
-// yamlTree converts a node of YAML. An alias counts as often as it is used.
+// yamlTree converts a node of YAML. Each use of an alias counts toward the limits.
 func yamlTree(n *yaml.Node, depth int, left *int) (*tree, error) {
 	if *left--; *left < 0 || depth == 0 {
 		return nil, errTree
@@ -206,7 +206,8 @@ func (t *tree) list(path ...string) []*tree {
 	return t.items[:min(len(t.items), maxTreeParts)]
 }
 
-// each calls f with every member of a name, at any depth, in the order of the document.
+// each calls f with every member that is called name, at any depth, in the order of the document.
+// It does not search inside these members.
 func (t *tree) each(name string, f func(*tree)) {
 	for n, v := range t.all() {
 		if n == name {
@@ -236,7 +237,8 @@ func (t *tree) at(pointer string) *tree {
 	return t
 }
 
-// appendJSON appends the value as indented JSON, and stops after limit bytes.
+// appendJSON appends the value as indented JSON, and adds no more members or items after limit
+// bytes.
 func (t *tree) appendJSON(out []byte, indent string, limit int) []byte {
 	more := indent + "  "
 	switch {

@@ -27,7 +27,7 @@ func uploadKind() Kind {
 
 func (*upload) Validate() error { return nil }
 
-// Check returns no state.
+// Check returns no state, because there is no upstream to ask.
 func (*upload) Check(context.Context, *Env) (State, error) { return "", nil }
 
 // Fetch fails, because there is nothing to fetch.
@@ -74,7 +74,7 @@ func Spool(ctx context.Context, env *Env, name string, r io.Reader) (_ *os.File,
 
 // Receive gives the pages of a spooled file, or of the files in a .zip archive, to a sink. kind is
 // the kind of the source, which takes uploads. Receive calls refused for each file that is left
-// out. An error means that the upload as a whole is refused.
+// out. An error means that the whole upload failed.
 func Receive(ctx context.Context, env *Env, kind, name string, r io.ReaderAt, size int64, sink Sink, refused func(name string, why *Refusal)) error {
 	give := givePage
 	if kind == YouTube {
@@ -157,7 +157,7 @@ func isHidden(name string) bool {
 	return space.HiddenPath(name) || slices.Contains(strings.Split(name, "/"), "__MACOSX")
 }
 
-// unzipFile returns the content of a file, and lowers left by what it has unpacked.
+// unzipFile returns the content of a file, and lowers left by the number of unpacked bytes.
 func unzipFile(env *Env, f *zip.File, left *int64) ([]byte, error) {
 	const encrypted = 1
 	switch {

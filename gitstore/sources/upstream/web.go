@@ -17,8 +17,8 @@ import (
 
 // The defaults and limits of a web site.
 const (
-	// defaultMaxPages is more than most documentation sites have. At the pace below, 1,000
-	// pages take some ten minutes.
+	// defaultMaxPages is more than most documentation sites have. With webPause between
+	// requests, 1,000 pages take some ten minutes.
 	defaultMaxPages = 1000
 	maxMaxPages     = 20_000
 	// defaultDepth reaches all pages of a site with navigation on each page, and ends a
@@ -58,7 +58,7 @@ type web struct {
 
 func newWeb() Upstream { return &web{} }
 
-// recognizeWeb takes every https address, so it must be the last kind.
+// recognizeWeb takes every https address, so web must be the last kind.
 func recognizeWeb(u *url.URL) Upstream {
 	if u.Scheme != "https" || u.User != nil {
 		return nil
@@ -149,10 +149,10 @@ func (w *web) Fetch(ctx context.Context, env *Env, sink Sink) (State, error) {
 	return c.state(), nil
 }
 
-// settingsHash identifies the settings that decide what a page becomes.
+// settingsHash returns a hash of the settings, which decide what a page becomes.
 func (w *web) settingsHash() string {
 	b, err := json.Marshal(w)
-	if err != nil { // a struct of texts and numbers
+	if err != nil { // w has only texts, lists and numbers, which Marshal accepts
 		panic(err)
 	}
 	return shortHash(b)

@@ -28,7 +28,8 @@ const (
 	// maxPatience is the longest wait that a site can ask for within a sync. If a site asks
 	// for more, the sync ends, and runs again later.
 	maxPatience = time.Minute
-	// maxRobots is how many bytes of a robots.txt RFC 9309 asks crawlers to read.
+	// maxRobots is how many bytes of a robots.txt are read. RFC 9309 asks crawlers to read at
+	// least as many.
 	maxRobots = 500 << 10
 )
 
@@ -108,8 +109,8 @@ func (c *webClient) readRobots(ctx context.Context, site *url.URL) ([]string, er
 }
 
 // tolerant returns the lines of a robots.txt that robotstxt understands. The library rejects
-// a file for one wrong line. It also gives a group whose only rule is an empty Disallow the
-// rules of the next group, so the line becomes an Allow.
+// a file for one wrong line. For a group whose only rule is an empty Disallow, the library
+// uses the rules of the next group. tolerant therefore writes an Allow instead.
 func tolerant(file []byte) []byte {
 	var out bytes.Buffer
 	agent := false
@@ -148,8 +149,9 @@ func (c *webClient) allowed(u *url.URL) bool {
 	return c.robots == nil || c.robots.TestAgent(u.RequestURI(), webAgent)
 }
 
-// get requests an address and follows redirects that check allows. It repeats the request if
-// the site is busy or the answer is broken. header returns further headers for an address.
+// get requests an address and follows redirects that check allows. A redirect to another host is
+// an outsideError. get repeats the request if the site is busy or the answer is broken. header
+// returns further headers for an address.
 func (c *webClient) get(ctx context.Context, u *url.URL, header func(*url.URL) http.Header, check func(*url.URL) error) (*answer, error) {
 	for redirects := 0; ; redirects++ {
 		a, err := c.try(ctx, u, header)
@@ -238,7 +240,7 @@ func (c *webClient) once(ctx context.Context, u *url.URL, header func(*url.URL) 
 	if res.StatusCode != http.StatusOK {
 		return a, nil
 	}
-	// The transport unpacks gzip, so this bounds what a small answer can grow to.
+	// The transport unpacks gzip, so the limit also bounds what a small answer grows to.
 	a.content, err = io.ReadAll(io.LimitReader(res.Body, c.limit+1))
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", u, err)
@@ -249,7 +251,7 @@ func (c *webClient) once(ctx context.Context, u *url.URL, header func(*url.URL) 
 	return a, nil
 }
 
-// retryAfter returns how long an answer asks to wait, as seconds or as a date, or 0.
+// retryAfter returns how long an answer asks to wait, or 0. The header has seconds or a date.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	v := h.Get("Retry-After")
 	if s, err := strconv.Atoi(v); err == nil && s >= 0 && s < 1e7 {

@@ -28,26 +28,26 @@ type crawl struct {
 	w       *web
 	env     *Env
 	sink    Sink
-	dir     string // the converted pages
-	mark    string // begins the address of each link in a converted page
+	dir     string // the directory of the converted pages
+	mark    string // the start of each mark that stands for a link's address in a converted page
 	clients map[string]*webClient
 	list    listing
 	indexes map[string]bool // the llms.txt files that were read
-	follow  bool            // links lead to more pages
-	hash    string          // of the settings
+	follow  bool            // whether the crawl follows the links of pages
+	hash    string          // the hash of the settings
 
 	queue    []job
 	starts   int             // how many jobs at the beginning of the queue are start pages
-	seen     map[string]bool // the keys of the queue
+	seen     map[string]bool // the keys of the addresses that enqueue does not add again
 	visited  map[string]bool
 	pages    []*webPage
 	byKey    map[string]*webPage
 	byHash   map[string]*webPage
-	alias    map[string]string // for the key of a replaced page, the key of the page that replaces it
+	alias    map[string]string // maps the key of a replaced page to the key of its replacement
 	nav      map[string]bool   // the links of the start pages
 	navHash  string
-	fresh    int // pages that the site gave or confirmed
-	failures int // in a row
+	fresh    int // how many pages the site gave, or confirmed as unchanged
+	failures int // how many pages failed in a row
 	startErr error
 }
 
@@ -62,9 +62,9 @@ type webPage struct {
 	File
 	url  *url.URL
 	kept bool
-	hash string // of the content
-	file string // the converted page
-	text bool   // plain text
+	hash string // the hash of the content
+	file string // the path of the converted page in the directory of the crawl
+	text bool   // whether the page is plain text, not Markdown
 }
 
 func newCrawl(w *web, env *Env, sink Sink) (*crawl, error) {
@@ -80,7 +80,7 @@ func newCrawl(w *web, env *Env, sink Sink) (*crawl, error) {
 	}, nil
 }
 
-// enqueue adds an address to the queue, unless it is there already.
+// enqueue adds an address to the queue, unless its page is there already or the queue is full.
 func (c *crawl) enqueue(u *url.URL, depth int) {
 	k := key(u)
 	if c.seen[k] || c.alias[k] != "" && c.seen[c.alias[k]] || len(c.queue) >= 2*c.w.MaxPages+maxStarts {
@@ -111,7 +111,8 @@ func (c *crawl) run(ctx context.Context) error {
 			if i == c.w.MaxPages {
 				c.env.Logger.WarnContext(ctx, "the site has more pages than the limit", "limit", c.w.MaxPages, "found", len(c.queue))
 			}
-			// A known page stays. Of the others, only the first is reported, to keep reports short.
+			// skip keeps a page that the source already has. Of the other pages, at most one is
+			// reported, to keep reports short.
 			if _, at := c.known(j.url); at != nil || i == c.w.MaxPages {
 				if err := c.skip(ctx, j.url, TooMany); err != nil {
 					return err
@@ -123,7 +124,7 @@ func (c *crawl) run(ctx context.Context) error {
 			c.navHash = shortHash([]byte(strings.Join(slices.Sorted(maps.Keys(c.nav)), "\n")))
 		}
 		if c.byKey[key(j.url)] != nil {
-			continue // a redirect led to it
+			continue // a redirect of another page led to this page
 		}
 		c.visited[key(j.url)] = true
 		before := len(c.queue)
@@ -188,7 +189,7 @@ func (c *crawl) visit(ctx context.Context, j job, start bool) error {
 			c.startErr = fault.New(fault.NotFound, "There is no page at %s. Check the address.", j.url)
 		}
 		if _, at := c.known(j.url); at != nil {
-			return nil // the page is deleted, so its file is too
+			return nil // the page no longer exists, so the sync removes its file
 		}
 		return c.skip(ctx, j.url, Missing)
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusUnavailableForLegalReasons:
@@ -201,7 +202,7 @@ func (c *crawl) visit(ctx context.Context, j job, start bool) error {
 }
 
 // request requests a page, as Markdown if the site offers it. If the crawl follows links, start
-// pages are requested as HTML, because it has the links of the navigation.
+// pages are requested as HTML, because only HTML has the links of the navigation.
 func (c *crawl) request(ctx context.Context, client *webClient, j job, start bool) (*answer, error) {
 	header := func(at *url.URL) http.Header {
 		id := at
@@ -306,7 +307,7 @@ func (c *crawl) known(u *url.URL) (File, *url.URL) {
 	return File{}, nil
 }
 
-// give replaces the links between the pages and gives the new pages to the sink.
+// give turns the placeholders of links into final links, and gives the new pages to the sink.
 func (c *crawl) give(ctx context.Context) error {
 	taken := map[string]bool{}
 	fold := func(p space.Path) string { return strings.ToLower(string(p)) }

@@ -22,7 +22,7 @@ const (
 	// maxSitemaps bounds the sitemaps of a site that are read.
 	maxSitemaps = 50
 	// maxListBytes bounds a sitemap or an llms.txt after it is unpacked. The protocol of
-	// sitemaps allows 50 MB; documentation has much smaller ones.
+	// sitemaps allows 50 MB, but the sitemaps of documentation are much smaller.
 	maxListBytes = 16 << 20
 )
 
@@ -30,9 +30,9 @@ const (
 type listing struct {
 	pages   []*url.URL
 	seen    map[string]bool
-	titles  map[string]string    // by key, from llms.txt
-	changed map[string]time.Time // by key, from a sitemap
-	// markdown are the addresses of pages as Markdown, by the key of the page.
+	titles  map[string]string    // the titles that llms.txt states, by the key of the page
+	changed map[string]time.Time // the last changes that sitemaps state, by the key of the page
+	// markdown has the addresses at which pages are Markdown, by the key of the page.
 	markdown map[string]*url.URL
 }
 
@@ -65,7 +65,7 @@ func (c *crawl) discover(ctx context.Context) error {
 			return err
 		}
 	}
-	// A sitemap may list only the start page, such as those of Read the Docs.
+	// Some sitemaps, such as those of Read the Docs, list only the start page.
 	c.follow = c.w.follow || len(c.list.pages) < 2
 	for _, u := range c.w.scope.starts {
 		if c.follow || c.w.scope.has(u) {
@@ -80,8 +80,8 @@ func (c *crawl) discover(ctx context.Context) error {
 	return nil
 }
 
-// fetchList requests a file with a list of pages. It returns nil if the site does not have the
-// file, or the file cannot be read.
+// fetchList requests a file with a list of pages. It returns nil if robots.txt disallows
+// the file, the site does not have it, or it cannot be read.
 func (c *crawl) fetchList(ctx context.Context, client *webClient, u *url.URL) (*answer, error) {
 	if !client.allowed(u) {
 		return nil, nil
@@ -137,7 +137,8 @@ func (c *crawl) readSitemaps(ctx context.Context, client *webClient, start *url.
 	return nil
 }
 
-// unpack returns the content of a file that may be packed with gzip.
+// unpack returns the content of a file that may be packed with gzip. It returns nil if the content
+// cannot be unpacked or is too large.
 func unpack(content []byte) []byte {
 	if !bytes.HasPrefix(content, []byte{0x1f, 0x8b}) {
 		return content
@@ -153,8 +154,8 @@ func unpack(content []byte) []byte {
 	return out
 }
 
-// readSitemap adds the pages of a sitemap, and returns the sitemaps of an index. A sitemap can
-// be a text with an address on each line.
+// readSitemap adds the pages of a sitemap to the list. If the file is an index of sitemaps,
+// readSitemap returns their addresses. A sitemap can be a text with an address on each line.
 func (c *crawl) readSitemap(content []byte) (sitemaps []string) {
 	if !bytes.HasPrefix(bytes.TrimSpace(bytes.TrimPrefix(content, []byte("\ufeff"))), []byte("<")) {
 		for l := range strings.Lines(string(content)) {
@@ -191,7 +192,7 @@ func (c *crawl) readSitemap(content []byte) (sitemaps []string) {
 	}
 }
 
-// listPage adds a page of a sitemap. It keeps the query, because the site lists the address.
+// listPage adds a page of a sitemap. It keeps the query of the address, because the site lists it.
 func (c *crawl) listPage(address, lastmod string) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || len(c.list.pages) >= maxMaxPages {
@@ -214,7 +215,7 @@ func (c *crawl) listPage(address, lastmod string) {
 var linkInList = regexp.MustCompile(`\[([^\]\n]{0,300})\]\(\s*<?([^)\s>]+)`)
 
 // readIndex reads the llms.txt for a start address. An llms.txt lists pages, often as Markdown,
-// which is better than a conversion. llms-full.txt repeats the pages, so it is no page itself.
+// which is better than a conversion. llms-full.txt repeats the pages, so it is not a page.
 func (c *crawl) readIndex(ctx context.Context, client *webClient, start *url.URL) error {
 	for _, p := range slices.Compact([]string{prefixOf(start) + "llms.txt", "/llms.txt"}) {
 		at := start.ResolveReference(&url.URL{Path: p})
@@ -226,7 +227,7 @@ func (c *crawl) readIndex(ctx context.Context, client *webClient, start *url.URL
 		if err != nil {
 			return err
 		}
-		// Many sites answer every address with a page.
+		// Many sites answer every address with an HTML page, which is not an llms.txt.
 		if a == nil || strings.HasPrefix(strings.TrimSpace(string(a.content[:min(len(a.content), 200)])), "<") {
 			continue
 		}
@@ -251,7 +252,7 @@ func (c *crawl) listIndexed(u *url.URL, title string) {
 	if strings.HasSuffix(u.Path, ".md") {
 		page = plain(u)
 		page.RawPath = ""
-		page.Path = strings.TrimSuffix(u.Path, ".md") // page.html.md and page.md
+		page.Path = strings.TrimSuffix(u.Path, ".md") // page.md becomes page, and page.html.md becomes page.html
 		if path.Base(page.Path) == "index" {
 			page.Path = strings.TrimSuffix(page.Path, "index")
 		}
@@ -273,7 +274,7 @@ func (c *crawl) listIndexed(u *url.URL, title string) {
 	c.list.add(page)
 }
 
-// plainMarkdown returns the address of a Markdown page without its extension.
+// plainMarkdown returns the address of a Markdown page without the extensions .md and .html.
 func plainMarkdown(u *url.URL) *url.URL {
 	t := *u
 	t.RawPath = ""

@@ -16,7 +16,7 @@ func (c *crawl) token(u *url.URL) string {
 	return c.mark + base64.RawURLEncoding.EncodeToString([]byte(u.String())) + "."
 }
 
-// tokens returns a text with f applied to the address in each mark.
+// tokens replaces each mark in a text by the result of f for the address in the mark.
 func (c *crawl) tokens(text []byte, f func(u *url.URL) string) []byte {
 	var out bytes.Buffer
 	for {
@@ -65,7 +65,7 @@ func (c *crawl) finish(p *webPage, text []byte) []byte {
 // find returns the page of the source at an address, or nil.
 func (c *crawl) find(u *url.URL) *webPage {
 	for _, k := range []string{key(tidy(u)), key(plain(u))} {
-		for range 5 { // pages that replace pages
+		for range 5 { // a page can replace a page that has replaced another
 			if p := c.byKey[k]; p != nil {
 				return p
 			}

@@ -18,23 +18,24 @@ import (
 	"satchel/internal/frontmatter"
 )
 
-// webVersion changes when the conversion changes, so that the next sync converts all pages
+// webVersion must change when the conversion changes, so that the next sync converts all pages
 // again.
 const webVersion = 1
 
-// maxTagLinks bounds the bytes of the links in a tag. A page with more is requested in full each
-// time.
+// maxTagLinks bounds the bytes of the links in a tag. A page whose links have more bytes is
+// requested in full each time.
 const maxTagLinks = 4096
 
-// webTag is the validator of a page, as File.Tag holds it.
+// webTag is the content of File.Tag for a page, as JSON. It tells the next sync whether the page
+// has changed.
 type webTag struct {
 	Version  int    `json:"v"`
 	Settings string `json:"s"`
 	ETag     string `json:"e,omitempty"`
 	Modified string `json:"m,omitempty"`
 	Hash     string `json:"h"`
-	// Nav is the hash of the start pages' links. Links are the links of the page that the
-	// start pages do not have, because the answer for an unchanged page has no content.
+	// Nav is the hash of the start pages' links. Links are the links of the page that the start
+	// pages do not have. They are stored because the answer for an unchanged page has no content.
 	Nav   string   `json:"n,omitempty"`
 	Links []string `json:"l,omitempty"`
 }
@@ -47,7 +48,7 @@ func readTag(s string) webTag {
 	return t
 }
 
-// usable reports whether a page with a tag can be requested on the condition that it changed.
+// usable reports whether a page whose tag is t can be requested with a conditional request.
 func (c *crawl) usable(t webTag, start bool) bool {
 	return t.Version == webVersion && t.Settings == c.hash && (t.ETag != "" || t.Modified != "") &&
 		(!c.follow || !start && t.Nav == c.navHash)
@@ -162,8 +163,9 @@ func (c *crawl) enqueueLinks(j job, links []*url.URL, start bool) []string {
 	return slices.Compact(extra)
 }
 
-// canonical returns the page that a page names as the original of its content, or nil. Some
-// sites name their start page on every page, so a start page does not count.
+// canonical returns the address u, which p names as the original of its content, or nil if the
+// crawl does not use it. Some sites name their start page on every page, so a start page does not
+// count.
 func (c *crawl) canonical(p *webPage, u *url.URL) *url.URL {
 	if u == nil {
 		return nil
@@ -177,13 +179,13 @@ func (c *crawl) canonical(p *webPage, u *url.URL) *url.URL {
 		return nil
 	}
 	if c.visited[k] && c.byKey[k] == nil {
-		return nil // it could not be fetched
+		return nil // u could not be fetched
 	}
 	return u
 }
 
 // convert returns the content of an answer as Markdown with marks in the place of links. The
-// content is nil if it cannot be read.
+// content is nil if the answer cannot be read.
 func (c *crawl) convert(ctx context.Context, p *webPage, a *answer) (content []byte, canonical *url.URL, links []*url.URL, err error) {
 	media, _, _ := mime.ParseMediaType(a.header.Get("Content-Type"))
 	extension := strings.ToLower(path.Ext(a.url.Path))
@@ -222,7 +224,7 @@ func (c *crawl) convert(ctx context.Context, p *webPage, a *answer) (content []b
 	return text, nil, nil, err
 }
 
-// text returns a text in UTF-8.
+// text returns the content of an answer in UTF-8.
 func (c *crawl) text(a *answer) []byte {
 	e, _, certain := charset.DetermineEncoding(a.content, a.header.Get("Content-Type"))
 	if certain || !isUTF8(a.content) {
@@ -235,7 +237,7 @@ func (c *crawl) text(a *answer) []byte {
 
 func isUTF8(b []byte) bool { return bytes.Equal(b, bytes.ToValidUTF8(b, nil)) }
 
-// firstHeading returns the first heading that begins with one # outside of code, or "".
+// firstHeading returns the text of the first heading of level 1 outside of code blocks, or "".
 func firstHeading(markdown []byte) string {
 	fenced := false
 	for l := range bytes.Lines(markdown) {

@@ -21,7 +21,7 @@ type scope struct {
 }
 
 // patterns compiles patterns on the path of an address: * matches within a segment, and **
-// matches any segments.
+// matches any number of segments.
 func patterns(field string, given []string) ([]*regexp.Regexp, error) {
 	if len(given) > maxPatterns {
 		return nil, fault.New(fault.Invalid, "A source can have %d patterns at most.", maxPatterns).In(field)
@@ -105,16 +105,16 @@ func tidy(u *url.URL) *url.URL {
 	return &t
 }
 
-// plain returns an address without its query. Queries sort, filter and track, so they create
-// endless addresses of the same pages.
+// plain returns the normal form of an address without its query. Queries sort, filter and track, so
+// they create endless addresses of the same pages.
 func plain(u *url.URL) *url.URL {
 	t := tidy(u)
 	t.RawQuery = ""
 	return t
 }
 
-// key identifies a page. A page has the same key with and without a slash at the end, and
-// with the name index.html.
+// key returns a text that identifies a page. A page has the same key with and without a slash at
+// the end, and with the name index.html.
 func key(u *url.URL) string {
 	p := u.EscapedPath()
 	for _, index := range []string{"/index.html", "/index.htm", "/index.md"} {
@@ -127,8 +127,8 @@ func key(u *url.URL) string {
 	return k
 }
 
-// trap reports whether a path looks like one of endlessly many: it is long, or repeats
-// segments.
+// trap reports whether a path looks like one of endlessly many: it is long, or has the same segment
+// more than twice.
 func trap(u *url.URL) bool {
 	if len(u.Path) > 512 {
 		return true
@@ -172,7 +172,7 @@ func fileOf(u *url.URL, extension string) space.Path {
 	if len(names) == 0 {
 		names = []string{"index"}
 	}
-	for i := range names[:len(names)-1] { // a directory must not have the name of a page
+	for i := range names[:len(names)-1] { // a directory must not have the extension of a page
 		if e := path.Ext(names[i]); e == ".md" || e == ".txt" {
 			names[i] = strings.TrimSuffix(names[i], e) + "-" + e[1:]
 		}
@@ -182,12 +182,12 @@ func fileOf(u *url.URL, extension string) space.Path {
 	}
 	p, err := space.ParsePath(strings.Join(names, "/") + extension)
 	if err != nil {
-		p = space.Path("page-" + shortHash([]byte(key(u))) + extension) // too long or too deep
+		p = space.Path("page-" + shortHash([]byte(key(u))) + extension) // the path is too long or too deep
 	}
 	return p
 }
 
-// safeName returns a name for a file that all file systems and links accept.
+// safeName returns s in a form that is a safe file name for all file systems and in links.
 func safeName(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || strings.ContainsRune("-_.~+@", r) {

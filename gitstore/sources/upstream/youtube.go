@@ -21,13 +21,14 @@ type youTube struct {
 	ChannelID string `json:"channel_id,omitempty"`
 	Handle    string `json:"handle,omitempty"`
 	Playlist  string `json:"playlist,omitempty"`
-	// MaxVideos limits the source to the first videos of the list, which are a channel's newest.
+	// MaxVideos is how many videos a sync reads from the start of the list. The list of a channel
+	// begins with the newest video.
 	MaxVideos int `json:"max_videos,omitempty"`
 	// Languages are the languages of captions in the order of preference. Without them, the
 	// captions are in the language of the video.
 	Languages []string `json:"languages,omitempty"`
 
-	// base is the address of YouTube. Tests replace it, wait and timeout.
+	// base is the address of YouTube. Tests replace base, wait and timeout.
 	base    string
 	wait    func(context.Context, time.Duration) error
 	timeout time.Duration
@@ -115,10 +116,11 @@ type video struct {
 
 func (v *video) url() string { return youTubeSite + "/watch?v=" + v.id }
 
-// transcriber is a way to get the transcript of a video. It can add what it learns about the video.
+// transcriber is a way to get the transcript of a video. It also adds details to the
+// video, such as its title, if it learns them.
 type transcriber interface {
-	// transcript returns the cues of a video. The error is a *videoError if the video, or
-	// YouTube, is the cause.
+	// transcript returns the captions of a video. The error is a *videoError if the video or
+	// YouTube is the cause.
 	transcript(ctx context.Context, v *video) ([]caption, error)
 }
 
@@ -277,7 +279,8 @@ func (y *youTube) settings() string {
 	return cmp.Or(strings.Join(y.Languages, ","), "any")
 }
 
-// videoTag is the validator of a page: the settings and the length of the transcript.
+// videoTag is the content of File.Tag for the page of a video: the settings on which the transcript
+// depends, and its length in bytes.
 type videoTag struct {
 	settings string
 	length   int
@@ -285,7 +288,8 @@ type videoTag struct {
 
 func (t videoTag) String() string { return t.settings + " " + strconv.Itoa(t.length) }
 
-// isUploaded reports whether a page's transcript was uploaded. Only a person removes it.
+// isUploaded reports whether a page's transcript was uploaded. Only a person removes
+// such a transcript.
 func isUploaded(f File) bool { return readVideoTag(f.Tag).settings == uploadedTranscript }
 
 func readVideoTag(s string) videoTag {

@@ -21,7 +21,7 @@ type webCaptions struct {
 	languages []string
 }
 
-// track is a language of a video's captions.
+// track has the captions of a video in one language.
 type track struct {
 	address, language string
 	automatic         bool
@@ -53,7 +53,7 @@ func (c *webCaptions) transcript(ctx context.Context, v *video) ([]caption, erro
 	if err != nil || len(cues) > 0 {
 		return cues, err
 	}
-	// The captions of the page can be empty for programs that are not browsers.
+	// The captions that the page links to can be empty for programs that are not browsers.
 	answer, err := c.client.request(ctx, "/youtubei/v1/player?prettyPrint=false", map[string]any{
 		"context": map[string]any{"client": map[string]string{"clientName": "ANDROID", "clientVersion": androidVersion, "hl": "en"}}, "videoId": v.id,
 	})
@@ -74,7 +74,7 @@ func (c *webCaptions) transcript(ctx context.Context, v *video) ([]caption, erro
 	return nil, &videoError{reason: Blocked, cause: "YouTube answers with empty captions"}
 }
 
-// read reads a track. Empty captions have no cues.
+// read returns the captions of a track. An empty track is not an error.
 func (c *webCaptions) read(ctx context.Context, t *track) ([]caption, error) {
 	u, err := url.Parse(t.address)
 	if err != nil {
@@ -132,8 +132,8 @@ func tracksOf(player *tree) []track {
 }
 
 // choose returns the track in the first language that has one, and prefers tracks that people
-// wrote. Without languages, it uses the language of the automatic track, because the video is
-// spoken in it.
+// wrote. Without languages, it uses the language of the automatic track, which is the spoken
+// language of the video, or else the language of the first track.
 func choose(tracks []track, languages []string) *track {
 	if len(tracks) == 0 {
 		return nil

@@ -38,7 +38,7 @@ type youTubeClient struct {
 	now     func() time.Time
 	timeout time.Duration
 	next    time.Time
-	version string // of the web client, as the last page stated it
+	version string // the version of YouTube's web client that a page stated, or webVersionYouTube
 }
 
 func newYouTubeClient(y *youTube, env *Env) (*youTubeClient, error) {
@@ -131,7 +131,7 @@ func (c *youTubeClient) once(ctx context.Context, u *url.URL, body any) (*answer
 	}
 	req.Header.Set("User-Agent", webAgent)
 	req.Header.Set("Accept-Language", "en")
-	// Accept only necessary cookies.
+	// This cookie says that only necessary cookies are accepted.
 	req.Header.Set("Cookie", "SOCS=CAI")
 	res, err := c.http.Do(req)
 	if err != nil {
@@ -184,7 +184,7 @@ func (y *youTube) list(ctx context.Context, c *youTubeClient) (videos []video, w
 		channel = string(m[1])
 	}
 	if channel != "" {
-		playlist = "UU" + channel[2:] // all videos of the channel
+		playlist = "UU" + channel[2:] // the playlist of all videos of the channel
 	}
 	videos, err = y.playlist(ctx, c, playlist)
 	if err == nil {
@@ -268,7 +268,7 @@ func appendVideos(videos []video, seen map[string]bool, data *tree) []video {
 	return videos
 }
 
-// feedVideos returns the 15 newest videos of a playlist.
+// feedVideos returns the videos in the feed of a playlist, which are the 15 newest.
 func feedVideos(ctx context.Context, c *youTubeClient, playlist string) ([]video, error) {
 	content, err := c.request(ctx, "/feeds/videos.xml?playlist_id="+url.QueryEscape(playlist), nil)
 	if err == nil {
