@@ -47,7 +47,7 @@ func (GitHubSecrets) LogValue() slog.Value { return slog.StringValue("[secret]")
 type RepositoryLink struct {
 	Space        space.SpaceID
 	User         space.UserID // the person who connected it
-	GitHubUser   int64        // their GitHub account
+	GitHubUser   int64        // the ID of their GitHub account
 	GitHubLogin  string
 	Installation int64
 	Account      string // login of the installation's account
@@ -70,7 +70,7 @@ const (
 	LinkLost      LinkState = "lost"      // the person may no longer push to the repository
 )
 
-// AtGitHubTab is the place that callers of Trouble pass, except the page with the buttons.
+// AtGitHubTab is the argument place of Trouble for all callers but the page with the buttons.
 const AtGitHubTab = " in the settings of the space, under GitHub"
 
 // Trouble returns what is wrong with a connection and what to do about it, for all pages,

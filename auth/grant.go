@@ -64,7 +64,7 @@ type RefreshRequest struct {
 	Refresh  string
 	Client   string
 	Resource string        // empty if the client did not repeat it
-	Scopes   []space.Scope // empty for the same as before; ErrInvalidScope if more than was granted
+	Scopes   []space.Scope // empty for the granted scopes; any other scope causes ErrInvalidScope
 }
 
 // Tokens is the answer to a token request.

@@ -65,8 +65,8 @@ func (p Principal) Person() space.Person {
 	return who
 }
 
-// EffectiveScopes returns the scopes of a grant that the member's role allows. A reader can
-// only read. Without a role, there are none.
+// EffectiveScopes returns the scopes of a grant that the user's role in the space allows. A reader
+// can only read. Without a role, there are no scopes.
 func EffectiveScopes(granted []space.Scope, role space.Role) []space.Scope {
 	var out []space.Scope
 	for _, s := range granted {

@@ -30,7 +30,7 @@ const (
 
 const (
 	secretBytes   = 32
-	secretChars   = 43 // of base64url
+	secretChars   = 43 // characters of base64url for secretBytes
 	checksumChars = 6
 	// maxSecretBytes bounds the bytes in a secret.
 	maxSecretBytes = 128
@@ -40,8 +40,9 @@ const (
 // consists of the kind, the bytes in unpadded base64url, and their CRC-32 in the same
 // encoding. The checksum lets a scanner recognize real secrets without asking the server.
 //
-// A Secret prints and logs as "satchel_…". In an unexported field of another struct, fmt calls
-// no methods. It then prints only an address, because it does not follow nested pointers.
+// A Secret prints and logs as "satchel_…". If a Secret is in an unexported field of another struct,
+// fmt does not call its methods. fmt then prints only an address, because it does not follow nested
+// pointers.
 type Secret struct{ secret *string }
 
 func makeSecret(s string) Secret { return Secret{&s} }

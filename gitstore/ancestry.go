@@ -12,8 +12,8 @@ import (
 	"satchel/internal/space"
 )
 
-// paintA marks the commits that the first of two commits reaches, and paintB those that
-// the second reaches.
+// paintA marks the first of two commits and its ancestors. paintB marks the second commit
+// and its ancestors.
 const (
 	paintA = 1 << iota
 	paintB
@@ -21,14 +21,15 @@ const (
 )
 
 // painting holds the commits that a walk back from two commits visits. The colour of a
-// commit says which of the two reach it. The walk stops at commits that both reach.
+// commit says in which of the two histories it is. The walk stops at commits that are in
+// both.
 type painting struct {
 	colour map[packfile.Hash]int
 	found  []datedCommit // in the order of discovery
 }
 
-// paint walks two histories back, newest commit first, until both reach every commit
-// that is left to visit. If b is zero, its history is empty. The cost grows with the
+// paint walks the histories of a and b back, newest commit first, until every commit that
+// is left to visit is in both. If b is zero, its history is empty. The cost grows with the
 // commits that the histories do not share.
 func (r *repo) paint(ctx context.Context, a, b packfile.Hash) (*painting, error) {
 	p := &painting{colour: map[packfile.Hash]int{}}
@@ -87,7 +88,7 @@ func (r *repo) paint(ctx context.Context, a, b packfile.Hash) (*painting, error)
 	return p, nil
 }
 
-// only lists the commits that have exactly one colour, newest first.
+// only returns the commits that have exactly the given colour, newest first.
 func (p *painting) only(colour int) []datedCommit {
 	q := byTime{}
 	for _, d := range p.found {
@@ -137,20 +138,20 @@ func (s *Store) Contains(ctx context.Context, id space.SpaceID, tip, commit spac
 	return p.colour[older.id] == paintBoth, nil
 }
 
-// CommitBetween is a commit between two others that changed one of the given paths.
+// CommitBetween is a commit that CommitsBetween found. It changes at least one of the paths.
 type CommitBetween struct {
 	ID      space.CommitID
 	Parents []space.CommitID
-	// ClaimedTools lists the tools that our trailers in the message name. Git or a git
-	// host may have copied such trailers from other commits.
+	// ClaimedTools lists the tools that Satchel's trailers in the message name. Git or a
+	// git host may have copied such trailers from other commits.
 	ClaimedTools []string
 	// Whole reports whether this commit's history contains the start of the walk and
 	// every commit visited so far, so that a later walk may start here.
 	Whole bool
 }
 
-// CommitsBetween lists the commits in the history of to that are not in the history of from and
-// that change a file at or under one of the paths against some parent. An empty to is head; an
+// CommitsBetween lists the commits that are in the history of the commit "to" but not of "from",
+// and that differ from some parent in a file at or under one of the paths. An empty to is head; an
 // empty from has no history. Parents come before children. A merge that drops the change of one
 // side is listed too, so the list is empty only if the paths are the same in from and to.
 // passed is the number of commits visited. The cost grows with the commits that the histories do
@@ -241,8 +242,8 @@ func differs(a, b []trees.Place) bool {
 	return false
 }
 
-// parentsFirst lists the commits that have exactly one colour, oldest first. Each comes
-// after its parents, whatever the dates say.
+// parentsFirst returns the commits that have exactly the given colour, oldest first. Each
+// comes after its parents, whatever the dates say.
 func (p *painting) parentsFirst(colour int) []datedCommit {
 	newest := p.only(colour)
 	at := make(map[packfile.Hash]datedCommit, len(newest))

@@ -15,7 +15,7 @@ import (
 
 // A tree may refer to one subtree many times (see package trees). The size of a
 // remote's head is therefore added up from its distinct trees, before the space takes
-// any of them.
+// any of the remote's objects.
 
 // maxLinkTarget is the size in bytes up to which a link's target is read. No system
 // allows a longer target (PATH_MAX), and the rules for links allow less.
@@ -25,8 +25,8 @@ const maxLinkTarget = 4096
 // its paths. A sum that would overflow is the largest integer instead.
 type load struct {
 	totals
-	dirs   int   // the tree and the trees below it
-	text   int64 // bytes of all paths
+	dirs   int   // number of trees: the tree itself and the trees below it
+	text   int64 // the length in bytes of all file paths together
 	height int   // levels of directories below the tree
 }
 
@@ -48,7 +48,7 @@ func times(a, b int64) int64 {
 type scales struct {
 	r *repo
 	// sizes reports whether to add up the sizes of files, which costs a lookup for
-	// each.
+	// each file.
 	sizes bool
 	// past makes unreadable objects count as empty. It is set for the content of head.
 	past bool
@@ -113,8 +113,8 @@ func (l load) fitsWalk(b *trees.Budget) bool {
 	return b.Fits(l.files, l.dirs, l.text)
 }
 
-// loads caches the loads of the trees of the last fetch, so that the next fetch looks
-// only at new trees.
+// loads caches the loads of trees from earlier fetches, so that the next fetch looks only
+// at new trees.
 type loads struct {
 	mu   sync.Mutex
 	seen map[packfile.Hash]load
@@ -158,8 +158,8 @@ func (r *repo) weighTip(ctx context.Context, from *repo, tree packfile.Hash) err
 // maxKeptLoads limits the loads that a space caches.
 const maxKeptLoads = 50_000
 
-// mergesFrom reports whether the commits that two histories share are small enough for
-// git to merge from. An old commit may exceed the limits of a head.
+// mergesFrom reports whether the trees of the shared commits in p are small enough for git
+// to merge from. An old commit may exceed the limits of a head.
 func (r *repo) mergesFrom(ctx context.Context, p *painting) (bool, error) {
 	s := newScales(r, false)
 	for _, d := range p.found {
@@ -195,8 +195,8 @@ func errLongTarget(path string) error {
 	return fault.New(fault.Invalid, "The link %q has a target of more than %d bytes.", commits.Cut(path, space.MaxPathBytes), maxLinkTarget)
 }
 
-// checkLink returns a fault if a link of the repository breaks the rules. Other errors
-// come from the repository.
+// checkLink returns a fault if a link of the repository breaks the rules. Any other error
+// means that the link could not be read.
 func (r *repo) checkLink(p space.Path, h packfile.Hash) error {
 	target, err := r.linkTarget(string(p), h)
 	if err != nil {

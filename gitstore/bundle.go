@@ -27,7 +27,7 @@ func (s *Store) Bundle(ctx context.Context, id space.SpaceID, w io.Writer) error
 	if err != nil {
 		return err
 	}
-	r.unreached.RLock() // a purge must not run while commits are handed out
+	r.unreached.RLock() // a purge must not run while git reads the commits
 	// The pipe closes when ctx ends, so that a slow w blocks neither git nor the lock.
 	out, in := io.Pipe()
 	stop := context.AfterFunc(ctx, func() { _ = out.CloseWithError(context.Cause(ctx)) })
@@ -63,7 +63,7 @@ type bundles struct {
 	mu      sync.Mutex
 	running map[*context.CancelCauseFunc]bool
 	purging int
-	why     error         // the reason of the last stop
+	why     error         // the reason for the last stop
 	idle    chan struct{} // closed when no bundle runs; nil if nobody waits
 }
 

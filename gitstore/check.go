@@ -103,7 +103,7 @@ func (r *repo) examine(ctx context.Context) (sv *survey, said string, err error)
 	return r.examineAgain(ctx)
 }
 
-// examineAgain is like examine, for a caller that holds maintaining and expects damage.
+// examineAgain is like examine, for a caller that holds r.maintaining and expects damage.
 func (r *repo) examineAgain(ctx context.Context) (*survey, string, error) {
 	missing, said, err := r.fsck(ctx)
 	if err == nil && said != "" {
@@ -112,7 +112,8 @@ func (r *repo) examineAgain(ctx context.Context) (*survey, string, error) {
 			return sv, said, err
 		}
 		sv.Close()
-		// Either a commit changed the space during the check, or no object is damaged.
+		// Either a commit changed the space during the check, or no object is damaged. Check
+		// again while commits wait.
 		r.commitMu.Lock()
 		defer r.commitMu.Unlock()
 		if missing, said, err = r.fsck(ctx); err == nil && said != "" {
@@ -160,7 +161,7 @@ type survey struct {
 	blind []string                   // the paths of packs whose index cannot be used, without .pack
 	loose map[string]packfile.Hash   // the files of damaged objects outside packs
 	lost  map[packfile.Hash]struct{} // objects without a readable copy
-	paths map[packfile.Hash][]string // their paths in the newest commit
+	paths map[packfile.Hash][]string // the lost objects' paths in the newest commit
 }
 
 func (sv *survey) Close() {
@@ -238,7 +239,7 @@ func (r *repo) survey(ctx context.Context, missing []packfile.Hash) (_ *survey, 
 	return sv, r.nameLost(ctx, sv)
 }
 
-// follow adds to the lost objects those that a ref reaches but that cannot be read.
+// follow adds to sv.lost every object that a ref reaches and that cannot be read.
 func (r *repo) follow(ctx context.Context, sv *survey) error {
 	out, err := r.s.git.Run(ctx, gitcmd.Cmd{Dir: r.dir, GitDir: r.dir, Args: []string{"for-each-ref", "--format=%(objectname)"}})
 	if err != nil {
@@ -375,8 +376,8 @@ func (r *repo) checkup(sv *survey, said string) (c Checkup, err error) {
 	return c, nil
 }
 
-// nameLost finds the paths of lost objects in the newest commit, and adds objects
-// of that commit that are missing.
+// nameLost finds the paths of lost objects in the newest commit. It also adds the missing
+// objects of that commit to sv.lost.
 func (r *repo) nameLost(ctx context.Context, sv *survey) error {
 	at := func(h packfile.Hash, path string) {
 		sv.lost[h] = struct{}{}

@@ -18,13 +18,13 @@ import (
 )
 
 // snapshot is a checkout: a directory with the files of one head, written from objects.
-// dir has mode 0700. The tree in dir is open to all, so that the unprivileged user inside
-// a sandbox can change files in an overlay over it. Only the code in this file writes
-// there, and never while the snapshot has users.
+// dir has mode 0700. All users may write to the directory dir/tree, so that the unprivileged
+// user inside a sandbox can change files in an overlay over it. Only the code in this file
+// writes to dir/tree itself, and never while the snapshot has users.
 type snapshot struct {
 	dir    string
-	at     *manifest      // guarded by seeds.mu or the seeds' turn
-	absent []manifestFile // files that could not be read; guarded like at
+	at     *manifest      // a reader holds seeds.mu or seeds.turn, a writer holds both
+	absent []manifestFile // files that could not be read; guarded by the same locks as the field at
 	users  int            // guarded by seeds.mu
 }
 
@@ -284,7 +284,7 @@ func (w *treeWriter) remove(paths []string) error {
 }
 
 // manifest lists the files of a head, as they are in checkouts and in the index of the git
-// view. It does not change.
+// view. A manifest does not change.
 type manifest struct {
 	head   packfile.Hash
 	tree   packfile.Hash
@@ -292,8 +292,8 @@ type manifest struct {
 	unread []string       // directories that cannot be read; their files are not listed
 }
 
-// manifestFile is one file. mtime is in seconds. It is the same in every checkout that
-// contains this version of the file, and differs between versions. So git inside a sandbox
+// manifestFile is one file. mtime is in seconds. Every checkout that contains this version
+// of the file has the same mtime, and other versions have another. So git inside a sandbox
 // needs only mtime to see that a file is unchanged.
 type manifestFile struct {
 	path  string
@@ -317,13 +317,13 @@ func (r *repo) fits(path string, e packfile.TreeEntry) (bool, error) {
 	case isFault(err):
 		return false, nil
 	case packfile.Unreadable(err):
-		return true, nil // the checkout leaves it out
+		return true, nil // the checkout leaves the link out
 	}
 	return err == nil, err
 }
 
-// currentManifest returns head's manifest. It derives the manifest from the last one,
-// in time proportional to the changes. The caller has the seeds' turn.
+// currentManifest returns head's manifest. It derives the manifest from the last one, and
+// reads only the trees that changed. The caller holds r.seeds.turn.
 func (r *repo) currentManifest(ctx context.Context) (*manifest, error) {
 	d := &r.seeds
 	st := r.head.Load()
@@ -389,7 +389,7 @@ func (r *repo) currentManifest(ctx context.Context) (*manifest, error) {
 			f.mode = packfile.TreeMode(e.FileMode())
 		}
 		if old.hash == f.hash && old.mode == f.mode {
-			f = old // the same version
+			f = old // the same version, which keeps its mtime
 		}
 		m.files = append(m.files, f)
 	}

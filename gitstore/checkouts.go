@@ -16,7 +16,7 @@ import (
 // seeds holds the checkouts and the git view for the sandboxes of a space.
 type seeds struct {
 	once sync.Once
-	turn chan struct{} // held to build or update; a caller can stop waiting for it
+	turn chan struct{} // a lock for changes of checkouts and view; a caller can stop waiting for it
 
 	mu       sync.Mutex
 	manifest *manifest   // the manifest of the newest head that was seen
@@ -24,7 +24,7 @@ type seeds struct {
 	view     *gitView
 	made     int  // the number of snapshots created, for their names
 	tending  bool // a background run is in progress
-	again    bool // another run is needed
+	again    bool // another background run is needed after the current one
 }
 
 func (d *seeds) enter(ctx context.Context) error {
@@ -81,9 +81,9 @@ func (r *repo) forgetSeeds() {
 }
 
 // Checkout implements space.Checkouts. It returns a checkout of head that does not
-// change, the space's git view, and the library. It updates an unused checkout to head,
-// in time proportional to the changes. If sandboxes use all checkouts and none is at head,
-// it writes a new checkout that shares nothing with the others.
+// change, the space's git view, and the library. If no checkout is at head, it updates an
+// unused one, and writes only the files that changed. If sandboxes use all checkouts, it
+// writes a new one that shares no files with the others.
 func (s *Store) Checkout(ctx context.Context, id space.SpaceID) (*space.Checkout, error) {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil {
@@ -156,15 +156,15 @@ func (r *repo) ensureSeedDir() error {
 	return err
 }
 
-// snapshotAt returns a checkout of the manifest and adds one user to it. The caller has
-// the turn.
+// snapshotAt returns a checkout of the manifest and adds one user to it. The caller holds
+// seeds.turn.
 func (r *repo) snapshotAt(ctx context.Context, m *manifest) (*snapshot, error) {
 	d := &r.seeds
 	d.mu.Lock()
 	snaps := slices.Clone(d.snaps)
 	d.mu.Unlock()
 	complete := map[*snapshot]bool{}
-	for _, sn := range snaps { // snapshots change only under the turn
+	for _, sn := range snaps { // a snapshot changes only while seeds.turn is held
 		complete[sn] = sn.complete(r, m)
 	}
 	d.mu.Lock()
@@ -224,8 +224,8 @@ func (r *repo) drop(gone *snapshot) {
 	}
 }
 
-// headMoved updates the git view's packs and ref to the new head at once, and the rest
-// in the background. The caller holds commitMu.
+// headMoved updates the git view's packs and ref to the new head at once, and its index and
+// an unused checkout in the background. The caller holds commitMu.
 func (r *repo) headMoved() {
 	d := &r.seeds
 	d.mu.Lock()

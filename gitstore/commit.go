@@ -25,13 +25,15 @@ import (
 //
 //	head has the base                written, or deleted
 //	head has the content already     dropped without a report
-//	head has another file there      stale: refused, or kept as a conflict copy
+//	head has another file there      stale: the whole change fails (RefuseStale), or the
+//	                                 entry is kept as a conflict copy (KeepBoth)
 //	head has a directory there       stale, unless the change set deletes all its files
 //	head has a file above it         stale, unless the change set deletes that file; the
-//	                                 copy's name marks that file's component
+//	                                 copy goes into a directory with a marked name
 //	head has deleted it              stale; KeepBoth writes it again and reports it
 //	head has a submodule there       refused
-//	a delete whose base is stale     refused, or dropped and reported
+//	a delete whose base is stale     the whole change fails, or the delete is dropped
+//	                                 and reported
 //	two entries for one path         the last one counts
 //	a path both file and directory   entries below the path are refused
 //	Options.Screen refuses it        refused
@@ -285,7 +287,7 @@ func (r *repo) nextTotals(ctx context.Context, p *plan) (t totals, added int64, 
 	return t, added, nil
 }
 
-// excess holds the limits of a space that a change exceeds.
+// excess says which limits of a space a change exceeds.
 type excess struct{ files, bytes, history bool }
 
 func (r *repo) excess(t totals, added int64) excess {
@@ -352,7 +354,7 @@ func (r *repo) countTotals(ctx context.Context, tree packfile.Hash) (t totals, e
 	return l.totals, err
 }
 
-// maxTwins limits the warnings of twins.
+// maxTwins is the maximum number of warnings that twins returns.
 const maxTwins = 100
 
 // twins returns a warning for each new file that has a neighbour whose name differs only in

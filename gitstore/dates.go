@@ -9,12 +9,12 @@ import (
 	"satchel/internal/space"
 )
 
-// Dates returns when files were last changed. For each file of to that differs from
-// from, it returns the author date of the newest commit that changed the file. An empty
-// from is the empty tree, an empty to is head. Dates follows first parents, so that a
-// file from a merge has the date of the merge. It stops at from, once every such file
-// has its date, or after Options.DateCommits commits. Files that changed only before
-// that are not in the result.
+// Dates returns when files last changed. The result has the files of the commit "to" that are
+// not the same in the commit "from". A file's date is the author date of the newest commit that
+// changed it. An empty from is the empty tree, an empty to is head. Dates follows first parents, so
+// that a file from a merge has the date of the merge. It stops at from, once every such file
+// has its date, or after Options.DateCommits commits. Files that changed only before that are
+// not in the result.
 func (s *Store) Dates(ctx context.Context, id space.SpaceID, from, to space.CommitID) (map[space.Path]time.Time, error) {
 	r, st, release, err := s.at(ctx, id, to)
 	if err != nil {
@@ -53,7 +53,7 @@ func (r *repo) dates(ctx context.Context, from, to *headState) (map[space.Path]t
 			r.logger().Info("The history is too long to follow to its beginning; some files have no date.", "commits", walked, "files", len(undated))
 			break
 		}
-		var parent commits.Raw // without a parent, the empty tree
+		var parent commits.Raw // stays zero if c has no parent; its tree is then empty
 		if len(c.Parents) > 0 {
 			if parent, err = commits.Get(r.db, c.Parents[0]); err != nil {
 				break

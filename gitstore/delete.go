@@ -115,8 +115,8 @@ func (s *Store) remove(id space.SpaceID) error {
 	return errors.Join(removeTree(s.removed(id)), removeTree(filepath.Join(s.o.Dir, cacheDir, string(id))))
 }
 
-// Remove undoes a Create that was not announced. A space in use is a fault.Conflict;
-// one that does not exist is a fault.NotFound.
+// Remove undoes a Create before anybody knows of the space. A space in use is a
+// fault.Conflict; a space that does not exist is a fault.NotFound.
 func (s *Store) Remove(ctx context.Context, id space.SpaceID) error {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil {

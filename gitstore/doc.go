@@ -4,7 +4,7 @@
 // Each space is a bare git repository, which is the only source of its content. The package
 // turns change sets into commits that are durable before they are acknowledged, and serves
 // every read from the object store at a named commit. Beside each repository, it keeps a
-// checkout and a git view from which sandboxes start.
+// checkout and a git view, a read-only .git directory, from which sandboxes start.
 //
 // It promises:
 //
@@ -13,12 +13,13 @@
 //     Then the new head is appended to the branch's reflog (fsync). The ref and the
 //     pack's index are written without fsync, because they are derived again when a
 //     space is opened (see recover.go).
-//   - A commit costs O(change). It writes blobs and the changed trees, and walks
-//     nothing. The package never uses go-git's worktree, and runs no git command over
+//   - A commit costs O(change). It writes blobs and the changed trees. Only the first
+//     commit after an opening, an import or a purge also walks head's tree, to count its
+//     files. The package never uses go-git's worktree, and runs no git command over
 //     files that a sandbox or a remote wrote.
 //   - Every path, link and name that Commit puts into a tree has passed
-//     space.ParsePath and space.CheckSymlink. Every file on the host is made from
-//     objects, by names of one segment, never through a link.
+//     space.ParsePath and space.CheckSymlink. Every file of a checkout is written from
+//     objects. Its path is entered one segment at a time, never through a link.
 //   - Every object that is read completely is verified against its hash. A damaged object is
 //     an error, never content.
 //   - Reads are safe for concurrent use and never wait for a commit.

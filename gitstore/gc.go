@@ -27,13 +27,13 @@ type GCResult struct {
 }
 
 // GC does what is worth doing while nobody changes a space. It finishes a purge that
-// could not remove everything, removes leftovers of dead processes, drops the oldest
-// lines of a reflog larger than Limits.Reflog, and consolidates Options.IdlePacks packs
-// or more.
+// could not remove everything, removes leftovers of dead processes, and drops the oldest
+// lines of a reflog larger than Limits.Reflog. It consolidates the packs if there are at
+// least Options.IdlePacks, or if there are objects outside packs.
 //
 // GC drops unreachable objects, such as those that a force-push at the remote leaves,
 // once the packs have grown to half of Limits.Repository and a quarter of their bytes is
-// unreachable. A line of the reflog counts as a ref. Commits wait while GC drops objects,
+// unreachable. Commits in the reflog count as reachable. Commits wait while GC drops objects,
 // and it drops none from a space with a live sandbox. Otherwise, commits and reads
 // continue. GC costs little if there is nothing to do.
 func (s *Store) GC(ctx context.Context, id space.SpaceID) (done GCResult, err error) {
@@ -130,7 +130,7 @@ func (r *repo) withLogged(tips []packfile.Hash) ([]packfile.Hash, error) {
 }
 
 // alone calls f while no commit, import or transfer of the space runs and no sandbox
-// uses its packs. It returns false if that is not possible now.
+// uses the space's packs. It returns false if that is not possible now.
 func (r *repo) alone(ctx context.Context, f func() error) (bool, error) {
 	if !r.unreached.TryLock() {
 		return false, nil
@@ -282,10 +282,10 @@ func hasLoose(objects string) (bool, error) {
 
 // Stats describes a space on disk.
 type Stats struct {
-	Packs     int   // one more with every commit, until Maintain
+	Packs     int   // grows by one with every commit, until Maintain consolidates the packs
 	PackBytes int64 // the size of all packs
-	Files     int   // at head
-	FileBytes int64 // at head
+	Files     int   // number of files at head
+	FileBytes int64 // the size of these files
 }
 
 // Stats returns the figures of a space. Packs shows when Maintain is worth a call: a
@@ -308,9 +308,9 @@ func (s *Store) Stats(ctx context.Context, id space.SpaceID) (Stats, error) {
 	return Stats{r.db.PackCount(), r.db.PackBytes(), r.totals.files, r.totals.bytes}, nil
 }
 
-// Maintain consolidates a space's packs into few, with deltas, while commits and reads
-// continue. It drops nothing: it keeps unreachable objects, because a sandbox may still
-// read them and a commit may use them again.
+// Maintain consolidates a space's packs into a few packs with deltas, while commits and
+// reads continue. It keeps unreachable objects, because a sandbox may still read them and
+// a commit may use them again.
 //
 // git does the packing ("repack --geometric": the small packs become one, and a large
 // pack is left alone until the new one is half as large). This package makes the result
@@ -322,7 +322,7 @@ func (s *Store) Maintain(ctx context.Context, id space.SpaceID) error {
 	}
 	defer release()
 	if !r.maintaining.TryLock() {
-		return nil // another call does it
+		return nil // another call is consolidating the packs
 	}
 	defer r.maintaining.Unlock()
 	before, err := packfile.PackNames(r.db.PackDir())
@@ -358,8 +358,8 @@ func (s *Store) Maintain(ctx context.Context, id space.SpaceID) error {
 	return r.relinkView()
 }
 
-// relinkView makes the git view's packs match the repository's. The caller has entered
-// r.seeds.
+// relinkView makes the git view's packs match the repository's. The caller holds
+// seeds.turn.
 func (r *repo) relinkView() error {
 	d := &r.seeds
 	d.mu.Lock()
@@ -373,11 +373,11 @@ func (r *repo) relinkView() error {
 	return v.linkPacks(r.db)
 }
 
-// replacePacks deletes the packs of before whose objects are all in other packs that
-// stay, once those are durable. Most of the other packs are new. Some may be older,
-// because git does not repack objects that a large pack already has. Such duplicates
-// arise if a commit adds its pack while git is at work, or after an interrupted run. A
-// pack that a commit adds meanwhile stays.
+// replacePacks deletes each pack named in before if packs that stay have all its objects.
+// It makes those packs durable first. Most of them are new. Some may be older, because git
+// does not repack objects that a large pack already has. An object can be in two packs
+// after an interrupted run, or if a commit adds its pack while git is at work. A pack that
+// a commit adds meanwhile stays.
 func (s *Store) replacePacks(dir string, before []string) error {
 	names, err := packfile.PackNames(dir)
 	if err != nil {
@@ -429,8 +429,8 @@ func (s *Store) replacePacks(dir string, before []string) error {
 }
 
 // coveredBy returns the packs of others that together have all objects of p, or nil if
-// some object is in none. It reads the objects of packs that are not fresh: such a pack
-// may be damaged, and p may have the good copies.
+// some object is in none. fresh lists the new packs. coveredBy reads the objects of a pack
+// that is not in fresh, because that pack may be damaged while p has the good copies.
 func coveredBy(p *packfile.Pack, others, fresh []*packfile.Pack) []*packfile.Pack {
 	var in []*packfile.Pack
 	for i := range p.N {

@@ -50,15 +50,15 @@ type importFile struct {
 
 // ImportResult is the result of an import.
 type ImportResult struct {
-	Commit space.Commit // with its files; Changed is false if nothing was new
+	Commit space.Commit // lists the changed files; Changed is false if nothing was new
 	// History is true if the source's history became the space's.
 	History bool
-	Files   int   // read from the source
+	Files   int   // number of files read from the source
 	Bytes   int64 // total size of these files
 	// Notes lists paths that were left out, removed, or kept although they break a
 	// rule, with the reason. It has at most 1,000 entries.
 	Notes []space.Rejection
-	Noted int // number of such paths
+	Noted int // number of all such paths, which may be more than Notes has
 	// Replaced lists files that nobody had changed since the space was created, and
 	// that the source's files replaced.
 	Replaced []space.Path
@@ -104,7 +104,7 @@ func (s *Store) Import(ctx context.Context, id space.SpaceID, src ImportSource, 
 	}
 	warning, err := r.screenMessage(ctx, m.Message)
 	if isFault(err) {
-		m.Message, err = "Import", nil // the message only named the source, which the caller knows
+		m.Message, err = "Import", nil // a refused message does not stop the import
 	}
 	if err != nil {
 		return ImportResult{}, err
@@ -133,8 +133,8 @@ func (r *repo) importInto(ctx context.Context, in importReader, m space.Meta, ch
 	return r.importFiles(ctx, in, m, check, progress)
 }
 
-// CheckedBefore returns src with a check that its import calls right before the commit.
-// An error of check ends the import.
+// CheckedBefore returns a source like src. Import of that source calls check right before it
+// changes the space. An error of check ends the import.
 func CheckedBefore(src ImportSource, check func() error) ImportSource {
 	return checkedSource{src, check}
 }
@@ -256,8 +256,9 @@ func tooLarge(path string, limit int64) error {
 	return fault.New(fault.TooLarge, "The file %q is larger than the %s that a file may have.", path, bytesize.Text(limit))
 }
 
-// commitImport commits requests whose blobs are in the pack. It removes the pack if the
-// commit fails. The caller holds commitMu, so nobody else can have used the pack.
+// commitImport commits requests whose blobs are in the pack of w or in the repository. It
+// removes the pack if the commit fails. The caller holds commitMu, so nobody else can have
+// used the pack.
 func (r *repo) commitImport(ctx context.Context, w *packfile.Writer, reqs []request, m space.Meta) (c space.Commit, replaced []space.Path, err error) {
 	head := r.head.Load()
 	pristine, err := r.pristine(head)
@@ -360,8 +361,8 @@ func (r *repo) weighAdoption(ctx context.Context, from *repo, head, theirs *head
 	for _, n := range a.notes {
 		switch space.RuleOf(n.Err) {
 		case space.RuleGit, space.RuleSegment:
-			// The path would be dangerous in a checkout, so remove it from head. Other
-			// paths stay; checkouts leave them out if necessary.
+			// The path would be dangerous in a checkout, so the commit on top of the history
+			// removes it. Other paths stay; checkouts leave them out if necessary.
 			a.edits = append(a.edits, trees.Edit{Path: n.Path})
 		}
 	}
@@ -369,8 +370,8 @@ func (r *repo) weighAdoption(ctx context.Context, from *repo, head, theirs *head
 }
 
 // adopt makes a quarantined history the space's history, with a commit on top that adds
-// the files of the space that the history lacks. The space must have only its first
-// commit, which stays in the repository and in the reflog. Otherwise the error is
+// the files of the space that the history lacks. The space's first commit stays in the
+// repository and in the reflog. If the space has more commits, the error is
 // errNotPristine.
 func (r *repo) adopt(ctx context.Context, q *quarantine, m space.Meta, check func() error, progress func(string)) (ImportResult, error) {
 	head := r.head.Load()
@@ -414,8 +415,9 @@ func (r *repo) adoptError(err error) error {
 	return err
 }
 
-// adoptHere makes theirs, the head of a foreign history, the space's head. The repository
-// already has the history's objects. The caller holds commitMu.
+// adoptHere makes a foreign history, whose head is theirs, the space's history. The space's
+// head becomes theirs or a commit on top of theirs. The repository already has the history's
+// objects. The caller holds commitMu.
 func (r *repo) adoptHere(ctx context.Context, head, theirs *headState, a adoption, m space.Meta) (space.Commit, error) {
 	if _, err := r.allowed(ctx, head, a.weight); err != nil {
 		return space.Commit{}, err

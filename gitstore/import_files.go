@@ -19,7 +19,7 @@ import (
 )
 
 // walkRoot visits the files below a directory. It reads through the directory's handle,
-// so that it cannot leave the directory, even if entries are exchanged meanwhile.
+// so that it cannot leave the directory, even if entries are replaced meanwhile.
 func walkRoot(ctx context.Context, root *os.Root, prefix string, visit func(importFile) error, refuse func(string, error), depth int) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -41,7 +41,7 @@ func walkRoot(ctx context.Context, root *os.Root, prefix string, visit func(impo
 		full := prefix + name
 		switch {
 		case name == ".git":
-			// The source's own history, or a nested repository's.
+			// Skip the history of the source or of a nested repository.
 		case e.IsDir():
 			sub, err := root.OpenRoot(name)
 			if err != nil {
@@ -71,7 +71,7 @@ func walkRoot(ctx context.Context, root *os.Root, prefix string, visit func(impo
 }
 
 // visitRegular opens a file without blocking and then checks its type, so that a FIFO
-// in its place does not block the import.
+// that replaces the file does not block the import.
 func visitRegular(root *os.Root, name, full string, visit func(importFile) error, refuse func(string, error)) error {
 	st, err := root.Lstat(name)
 	if err == nil && !st.Mode().IsRegular() {
@@ -104,9 +104,9 @@ func bytesFile(path string, mode space.Mode, data []byte) importFile {
 	}}
 }
 
-// FromTar imports the regular files and symlinks of a tar stream, such as [WriteTar]
-// writes. It reports other entries and leaves them out. The stream may come from
-// anyone.
+// FromTar returns a source with the regular files and symlinks of a tar stream, such as
+// [WriteTar] writes. It skips directories. It leaves out other entries and reports them.
+// The stream may come from anyone.
 func FromTar(r io.Reader) ImportSource { return tarSource{r} }
 
 type tarSource struct{ r io.Reader }
@@ -156,8 +156,8 @@ func (t tarSource) files(ctx context.Context, visit func(importFile) error, refu
 	}
 }
 
-// zeroTail counts the zero bytes at the end of what was read. A whole tar ends in 1,024
-// of them, which archive/tar does not require.
+// zeroTail counts the zero bytes at the end of what was read. A complete tar ends in 1,024
+// zero bytes, but archive/tar accepts a stream without them.
 type zeroTail struct {
 	r     io.Reader
 	zeros int
@@ -187,8 +187,8 @@ func (d damagedTar) Read(p []byte) (int, error) {
 // refusedRecord is the PAX record with the reason why [WriteTar] left a file out.
 const refusedRecord = "SATCHEL.refused"
 
-// WriteTar writes the files of a directory as [FromTar] reads them, for the command
-// line to send to a server. For a file of more than maxFile bytes, or one that cannot
+// WriteTar writes the files of a directory as a tar stream that [FromTar] can read. The command
+// line sends the stream to a server. For a file of more than maxFile bytes, or one that cannot
 // be read, it writes only the name and the reason, so that the receiver can report the
 // file. A maxFile of 0 is no limit.
 func WriteTar(ctx context.Context, dir string, w io.Writer, maxFile int64) error {

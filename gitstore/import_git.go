@@ -17,8 +17,8 @@ import (
 	"satchel/internal/space"
 )
 
-// FromBundle imports a git bundle of a repository's HEAD with its history. The bundle
-// may come from anyone.
+// FromBundle returns a source that reads a git bundle. It takes the bundle's HEAD, else
+// main, else the first branch, with its history. The bundle may come from anyone.
 func FromBundle(r io.Reader) ImportSource { return bundleSource{r} }
 
 type bundleSource struct{ r io.Reader }
@@ -162,7 +162,8 @@ func (q *quarantine) receive(ctx context.Context, from, ref string, progress fun
 	return nil
 }
 
-// gitProgress matches git's progress lines. Other lines name our own paths.
+// gitProgress matches the lines of git that users may see. Other lines may name paths on the
+// host.
 var gitProgress = regexp.MustCompile(`^(Receiving objects|Resolving deltas|Unpacking objects): +\d+%`)
 
 func onlyProgress(progress func(string)) func(string) {
@@ -181,8 +182,8 @@ func tooMuchMemory(err error) error {
 	return fault.Wrap(err, fault.TooLarge, "To import the repository, git would need more memory than this server allows: a file in it, or a version of one, is too large.")
 }
 
-// explain turns git's error into one that the caller can act on. git's message may name
-// paths on the host, so it stays in the log.
+// explain turns git's error into an error that the caller can act on. git's message may
+// name paths on the host, so only the log gets the whole message.
 func (q *quarantine) explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -257,8 +258,8 @@ func IsGitRepository(dir string) bool {
 	return false
 }
 
-// reasonOf returns the rule that a path of a foreign history breaks, or nil. size is
-// the size of the file.
+// reasonOf returns a fault that says which rule a path of a foreign history breaks, or nil.
+// size is the size of the file. A file of more than fileLimit bytes breaks a rule too.
 func (r *repo) reasonOf(path string, e packfile.TreeEntry, size, fileLimit int64) (reason error, err error) {
 	if !e.IsFile() {
 		return nil, nil

@@ -23,7 +23,7 @@ const (
 	UpToDate    How = "up to date"   // head is the remote's commit
 	Ahead       How = "ahead"        // head descends from the remote's commit
 	FastForward How = "fast forward" // the remote's commit descends from head, and head moved to it
-	Adopted     How = "adopted"      // the space had only its first commit; head is now the remote's commit, or one on top that adds the space's files
+	Adopted     How = "adopted"      // the space was as created; head now has the remote's history
 	Merged      How = "merged"       // the histories diverged; head is a merge of both
 )
 
@@ -42,8 +42,9 @@ type Integration struct {
 	Replaced []space.Path
 }
 
-// mergeTries is how often a merge is computed while others can commit. After that, it is
-// computed while they wait. manyTries is the limit if they would wait too long.
+// mergeTries is how often Integrate computes a merge while other callers can commit. After
+// that, the other callers wait for the merge. If they would wait too long, Integrate lets
+// them commit, and gives up after manyTries computations.
 const (
 	mergeTries = 3
 	manyTries  = 10
@@ -152,8 +153,9 @@ func (r *repo) relation(ctx context.Context, head, theirs *headState) (how How, 
 	return Merged, base, err
 }
 
-// integration prepares an integration, for which it needs no lock. The caller runs move
-// under the commit lock. paths is the number of paths concerned.
+// integration prepares an integration, and needs no lock. The function move carries the
+// integration out. The caller holds commitMu when it calls move. paths is the number of
+// changed files and conflicts.
 func (r *repo) integration(ctx context.Context, how How, head, theirs *headState, base packfile.Hash, m space.Meta) (move func() (Integration, error), paths int, err error) {
 	switch how {
 	case UpToDate, Ahead:
@@ -242,7 +244,8 @@ func (r *repo) recordMerge(ctx context.Context, head, theirs *headState, x *merg
 	return Integration{How: Merged, Head: c.ID, Commit: c, Replaced: x.Replaced}, nil
 }
 
-// maxListed limits the conflicts that a merge's message lists.
+// maxListed is the maximum number of conflicts in a merge's message, and also the maximum
+// number of replaced files.
 const maxListed = 200
 
 // mergeMessage adds the conflicts and replaced files of a merge to the caller's
@@ -276,7 +279,7 @@ func mergeMessage(msg string, theirs packfile.Hash, conflicts []space.Conflict, 
 		if len(conflicts) == 0 {
 			b.WriteByte('\n')
 		}
-		b.WriteString("\nAs the space began, and replaced by the remote's:\n\n")
+		b.WriteString("\nNot changed since the space was created, and replaced by the remote's version:\n\n")
 	}
 	for i, p := range replaced {
 		if i == maxListed {
@@ -321,7 +324,7 @@ func stampNow() string {
 type weight struct {
 	files []space.FileChange // differences from head
 	notes []space.Rejection  // paths that break a rule, at most maxImportNotes
-	noted int                // number of such paths
+	noted int                // number of all paths that break a rule
 	delta totals
 }
 

@@ -22,12 +22,12 @@ type Lock struct{ f *os.File }
 
 // LockDir locks a data directory for this process, with a lock on dir/.lock that ends
 // with the process. If another process holds the lock, the error is a fault.Conflict that
-// names the process. Open locks its own directory; the server may lock the directory above.
+// names the process. Open locks Options.Dir; the server may lock the directory above it.
 func LockDir(dir string) (*Lock, error) {
 	return lockDir(dir, func() { time.Sleep(5 * time.Millisecond) })
 }
 
-// lockDir calls pause before each retry.
+// lockDir is like LockDir, but calls pause before each retry.
 func lockDir(dir string, pause func()) (*Lock, error) {
 	f, err := os.OpenFile(filepath.Join(dir, ".lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -67,5 +67,5 @@ func lockHolder(f *os.File) int {
 	return pid
 }
 
-// Close releases the lock, even if a child that this process is starting still has the file.
+// Close releases the lock, even if a child that this process is starting has the file open.
 func (l *Lock) Close() error { return errors.Join(unlock(l.f), l.f.Close()) }

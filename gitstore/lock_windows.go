@@ -15,8 +15,8 @@ func tryLock(f *os.File) error {
 		windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, ol)
 }
 
-// gone returns false: on Windows, no other process gets the files of a process, so a
-// lock does not outlive it.
+// gone returns false. On Windows, a child does not inherit the open files of its parent, so
+// a lock does not outlive its holder.
 func gone(int) bool { return false }
 
 // unlock does nothing: closing the file unlocks it.

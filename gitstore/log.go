@@ -16,12 +16,13 @@ import (
 	"satchel/internal/space"
 )
 
-// staleClock is the number of consecutive commits older than Since after which Log stops.
+// staleClock is the number of consecutive commits older than LogQuery.Since after which
+// Log stops.
 const staleClock = 20
 
 // Log lists commits without their files, newest first. A commit comes before its parents,
-// unless the dates contradict this. With Path, Log leaves out a merge in which the path is
-// the same as in one of its parents, as git does.
+// unless the dates contradict this. If the query has a Path, Log leaves out a merge in which
+// the path is the same as in one of its parents, as git does.
 func (s *Store) Log(ctx context.Context, id space.SpaceID, o space.LogQuery) ([]space.Commit, error) {
 	r, st, release, err := s.at(ctx, id, o.From)
 	if err != nil {
@@ -78,8 +79,8 @@ func (s *Store) Log(ctx context.Context, id space.SpaceID, o space.LogQuery) ([]
 }
 
 // history visits the commits of a history, newest first, until visit returns false. With
-// a path, it follows only parents that may have changed the path, and tells visit whether
-// the commit did.
+// a path, it follows only the parents that touching returns, and tells visit whether the
+// commit changed the path.
 func (r *repo) history(ctx context.Context, h packfile.Hash, path string, visit func(packfile.Hash, commits.Raw, bool) (bool, error)) error {
 	q := &byTime{}
 	push := r.pusher(q)
@@ -210,8 +211,8 @@ func under(path, p string) bool {
 	return p == "" || path == p || strings.HasPrefix(path, p+"/")
 }
 
-// maxFrontier limits the commits in a cursor, which are the branches that continue side
-// by side at the end of a page. If there are more branches, the page gets longer.
+// maxFrontier is the maximum number of commits in a cursor. A cursor names the next commit of
+// each branch that continues after the page. If there are more branches, the page gets longer.
 const maxFrontier = 64
 
 // LogPage is like Log, but in pages, and at a cost that does not grow with the history.
@@ -303,10 +304,10 @@ func (r *repo) historyFrom(ctx context.Context, start []packfile.Hash, path stri
 	return q, nil
 }
 
-// LastChanges returns the commit that last changed each name in a directory at a commit
-// ("" for head; an empty dir is the root). It follows first parents, so a merge counts as
-// the last change of the files that it brought in. It looks at no more than walk commits.
-// A name that changed only before these is not in the result.
+// LastChanges returns, for each name in a directory at a commit, the commit that last changed
+// the name. An empty at is head, an empty dir is the root. LastChanges follows first parents,
+// so a merge counts as the last change of the files that it brought in. It looks at no more
+// than walk commits. A name that changed only before these commits is not in the result.
 func (s *Store) LastChanges(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path, walk int) (map[string]space.Commit, error) {
 	r, st, release, err := s.at(ctx, id, at)
 	if err != nil {

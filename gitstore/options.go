@@ -48,11 +48,11 @@ type Options struct {
 	// Events receives every commit after it is durable, in order per space.
 	Events space.Events
 	// AllowWorkflows reports whether a space may change .github/workflows/**; nil means
-	// that none may. With one such file, every later push by a GitHub App installation
+	// that none may. After a commit of such a file, every push by a GitHub App installation
 	// without the permission workflows:write fails.
 	AllowWorkflows func(space.SpaceID) bool
-	// Screen checks content that is new to the space before it is stored; nil accepts
-	// everything. Commit and Import call it for every file. They also call it for
+	// Screen checks a file whose content is new to the space before it is stored; nil accepts
+	// everything. Commit and Import call it for each such file. They also call it for
 	// messages and for the names in an imported history, with the path
 	// space.CommentPath. A fault.Error refuses the file: Commit.Rejected lists it, and
 	// the rest is committed. An imported history is refused as a whole. A Warned error
@@ -74,7 +74,8 @@ type Options struct {
 	CommitterEmail string
 	// Git is the git program; default "git", found through PATH.
 	Git string
-	// GitTimeout limits a run of the git program; default 10 minutes.
+	// GitTimeout limits a run of the git program, except the check of a space; default 10
+	// minutes.
 	GitTimeout time.Duration
 	// GitMemory limits each process of the git program, in bytes; default
 	// gitcmd.DefaultMemory, and no limit if negative.
@@ -84,7 +85,8 @@ type Options struct {
 	// LeftoverAge is the time without writes after which GC and Sweep remove a
 	// leftover; default a day.
 	LeftoverAge time.Duration
-	// OpenSpaces limits the idle spaces that are kept open; default 256.
+	// OpenSpaces is the number of spaces that may stay open; default 256. To open one more,
+	// the store closes spaces that nobody uses.
 	OpenSpaces int
 	// RevertTime limits the time to compute a revert; default 20 seconds.
 	RevertTime time.Duration
@@ -97,9 +99,9 @@ type Options struct {
 	Sync   func(*os.File) error
 	Logger *slog.Logger
 
-	// probe is called at each named step of a commit, for crash tests.
+	// probe is called at each named step of a change on disk, for crash tests.
 	probe func(step string)
-	disk  packfile.Disk // writes with Sync and probe
+	disk  packfile.Disk // writes files, and uses Sync and probe
 }
 
 func (o *Options) committer() space.Person {

@@ -20,7 +20,7 @@ import (
 // the repository already has.
 type request struct {
 	path     space.Path
-	raw      string // as the writer sent it
+	raw      string // the path as the writer sent it
 	delete   bool
 	mode     space.Mode
 	hash     packfile.Hash
@@ -37,15 +37,15 @@ type plan struct {
 	head   *headState
 	policy space.Policy
 
-	deletes   map[string]trees.Place // accepted, with head's entry
-	writes    map[string]request     // accepted, by the path that they go to
+	deletes   map[string]trees.Place // the accepted deletions, with head's entries
+	writes    map[string]request     // the accepted writes, by the path that they go to
 	over      map[string]trees.Place // head's files that the writes replace
 	refused   []space.Rejection
 	conflicts []space.Conflict
-	wanted    map[string]bool    // every path of a write, and of a copy
-	dirs      map[string]bool    // their ancestors
+	wanted    map[string]bool    // every path of a write or of a conflict copy
+	dirs      map[string]bool    // the ancestors of the paths in wanted
 	heal      []trees.Object     // damaged objects of head that the change set writes again
-	names     packfile.NameIndex // for a large change set, which may concern few directories
+	names     packfile.NameIndex // an index of directories; nil for a small change set
 }
 
 // manyRequests is the number of requests above which directories are indexed.
@@ -167,7 +167,7 @@ func (r *repo) decide(ctx context.Context, head *headState, reqs []request, poli
 	p := &plan{r: r, head: head, policy: policy,
 		deletes: map[string]trees.Place{}, writes: map[string]request{}, over: map[string]trees.Place{}, wanted: map[string]bool{}, dirs: map[string]bool{}}
 	for _, q := range reqs {
-		if !q.delete { // a copy may take a deleted path, unless head has it
+		if !q.delete { // a conflict copy may take a deleted path, unless head has it
 			p.want(string(q.path))
 		}
 	}
@@ -310,8 +310,8 @@ func (p *plan) emptied(ctx context.Context, dir string, tree packfile.Hash) (boo
 	return err == nil, err
 }
 
-// keepBoth puts a write beside the entry of head that is in its way. component is the
-// path, or its ancestor, that is taken; rest is the part of the path below component.
+// keepBoth puts a write beside the entry of head that is in its way. component is the path of
+// that entry: the path of the write, or an ancestor of it. rest is the part below component.
 func (p *plan) keepBoth(q request, component, rest string) error {
 	if p.policy == space.RefuseStale {
 		return p.stale(q.path)

@@ -14,8 +14,8 @@ import (
 	"satchel/internal/space"
 )
 
-// Reasons in the branch's reflog: for a commit that was made here, and for a foreign
-// history that was adopted.
+// Reasons in the branch's reflog. committing begins the reason for a commit that this
+// server made. adopting is the reason for a foreign history that became the space's.
 const (
 	committing = "commit: "
 	adopting   = "import"
@@ -26,10 +26,10 @@ const (
 type provenance struct {
 	mu   sync.Mutex
 	made map[packfile.Hash]bool
-	read int64 // bytes of the reflog
+	read int64 // how many bytes of the reflog were read
 }
 
-// forget makes the next call read the whole reflog, which was rewritten.
+// forget makes the next update read the whole reflog, which was rewritten.
 func (p *provenance) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,15 +108,16 @@ func (r *repo) proven(c commits.Raw, id packfile.Hash) space.Commit {
 	return out
 }
 
-// rewritten returns the commit that a purge made from another.
+// rewritten returns a commit that a purge made. id is its new id, and the parameter was is its
+// id before the purge. Tool and Client depend on who made the old commit, as in proven.
 func (r *repo) rewritten(c commits.Raw, was, id packfile.Hash) space.Commit {
 	out := r.proven(c, was)
 	out.ID = packfile.CommitID(id)
 	return out
 }
 
-// why returns the reason of a line: the text after the first tab. The identity before
-// it has no tab.
+// why returns the reason of a line: the text after the first tab. The identity and the
+// time before the reason contain no tab.
 func (l logLine) why() string {
 	_, why, _ := strings.Cut(l.rest, "\t")
 	return why

@@ -25,9 +25,9 @@ import (
 // PurgeResult is the result of a purge.
 type PurgeResult struct {
 	Head    space.CommitID
-	Commits int          // rewritten or dropped
-	Files   []space.Path // whose content changed in some commit, sorted
-	Words   int          // commits whose message or names changed, and tags whose message did
+	Commits int          // number of commits that were rewritten or dropped
+	Files   []space.Path // files whose content changed in some commit, sorted
+	Words   int          // number of commits and tags whose message or names changed
 	// Commit is the new head. Its files are the differences from the old head. The
 	// blobs in their Old fields are gone. Changed is false if nothing was rewritten.
 	Commit space.Commit
@@ -36,11 +36,11 @@ type PurgeResult struct {
 // RewriteFile returns the new content of a file of the history; see [rewrite.File].
 type RewriteFile = rewrite.File
 
-// Purge rewrites the commits that since does not reach (all if since is empty), and
-// then removes the old objects from disk for good. It removes everything that no
+// Purge rewrites the commits that are not in the history of since (all commits if since is
+// empty), and then removes the old objects from disk for good. It removes everything that no
 // branch, tag or other ref reaches any more, the old lines of reflogs, and the
-// checkouts and the git view of sandboxes. It calls file once for each content that
-// such a commit adds or changes at a path.
+// checkouts and the git view of sandboxes. It calls file once for each content that a
+// rewritten commit adds or changes at a path.
 //
 // Commits keep their dates, and the authors and messages that file does not change.
 // They lose their signatures, which would no longer be valid. Merges keep their
@@ -97,7 +97,7 @@ func (s *Store) Purge(ctx context.Context, id space.SpaceID, since space.CommitI
 }
 
 // install makes the result of a purge the space's history. The caller holds commitMu,
-// the seeds' turn and maintaining.
+// seeds.turn and maintaining.
 func (r *repo) install(ctx context.Context, p *purger, m space.Meta) (res PurgeResult, err error) {
 	head := r.head.Load()
 	next := &headState{id: p.Now(head.id)}
@@ -161,7 +161,8 @@ func (r *repo) install(ctx context.Context, p *purger, m space.Meta) (res PurgeR
 // A purge moves a space to its new history in these steps. If the process dies in
 // between, opening the space completes the steps:
 //
-//	new objects       packs that no ref reaches; they stay until the next purge
+//	new objects       packs that no ref reaches yet; after a crash, a later purge or GC
+//	                  drops them
 //	the journal       names the old head and the moves of the other refs; dropped if
 //	                  head has not moved
 //	head moves        by the reflog, as with every commit
@@ -180,19 +181,19 @@ type purgeJournal struct {
 	Old  string
 	New  string
 	Refs []refMove
-	// Made maps commits that this server made to the rewritten commits, which count as
-	// made here too.
+	// Made maps the old id of each rewritten commit of this server to its new id. The new
+	// commit counts as made by this server too.
 	Made map[string]string `json:",omitempty"`
 }
 
 // refMove moves, creates or deletes a ref. An empty New deletes the ref.
 type refMove struct{ Name, New string }
 
-// rewrittenLine is the rest of the reflog's line for a rewritten commit.
+// rewrittenLine follows the two hashes in the reflog's line for a rewritten commit.
 const rewrittenLine = "Satchel <> 0 +0000\t" + committing + "rewritten by a purge\n"
 
-// namedRef is a ref with its object, and with the object that a tag stands for: a
-// commit, or else a tree or a blob.
+// namedRef is a ref with its object. If the object is a commit, or a tag of a commit, commit
+// is set. If it is a tree or a blob, or a tag of one, other is set.
 type namedRef struct {
 	name   string
 	object packfile.Hash
@@ -203,7 +204,7 @@ type namedRef struct {
 // Namespaces of refs.
 const (
 	trackingRefs = "refs/remotes/"
-	keptRefs     = "refs/satchel/kept/" // named by their commits
+	keptRefs     = "refs/satchel/kept/" // the last part of each name is the commit
 	tagRefs      = "refs/tags/"
 )
 
@@ -383,7 +384,7 @@ func (r *repo) dropJournal() error {
 }
 
 // recoverPurge finishes an interrupted purge, if there is one. Nobody else may use the
-// space, unless the caller holds commitMu, the seeds' turn and maintaining.
+// space, unless the caller holds commitMu, seeds.turn and maintaining.
 func (r *repo) recoverPurge(ctx context.Context) error {
 	b, err := os.ReadFile(filepath.Join(r.dir, journalFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -402,7 +403,8 @@ func (r *repo) recoverPurge(ctx context.Context) error {
 	return r.finishPurge(ctx, j)
 }
 
-// finishPurge moves the other refs and removes unreachable objects. It can be repeated.
+// finishPurge moves the refs other than the branch, and removes unreachable objects. It can
+// be repeated.
 func (r *repo) finishPurge(ctx context.Context, j purgeJournal) error {
 	if err := r.moveRefs(ctx, j.Refs); err != nil {
 		return err

@@ -24,7 +24,7 @@ import (
 //	a pack without an index,   the index is made again
 //	or with a damaged one
 //	half a line in the reflog  cut off; the commit was not acknowledged
-//	a reflog ahead of the ref  the ref moves to its commit, which is durable
+//	a reflog ahead of the ref  the ref moves to the reflog's last commit, which is durable
 //	refs/heads/main.lock       removed; this process holds the directory's lock
 
 // recoverPacks removes temporary packs, and writes missing and damaged indexes again.
@@ -89,7 +89,8 @@ func (r *repo) recoverHead() error {
 		head = logged
 	default:
 		// An operator's git may have moved the branch without a line in the reflog.
-		// Otherwise the reflog is ahead, perhaps with an older commit (ResetToRemote).
+		// Otherwise the reflog is ahead of the ref. After ResetToRemote, the commit in the
+		// reflog's last line may be older than the ref's.
 		newer, err := commits.Reaches(r.db, ref, logged)
 		if err != nil {
 			return err
@@ -118,10 +119,10 @@ func (r *repo) recoverHead() error {
 	return nil
 }
 
-// logIsWrong reports whether the new commit in the reflog's last line is damaged: the
-// space has no such commit, and the branch is at a child of the line's old commit. If
-// the commit was lost with its pack instead, the branch is at the line's old commit, or
-// at the lost commit.
+// logIsWrong reports whether the new hash in the reflog's last line is damaged: the space
+// has no such commit, and the branch is at a child of the line's old commit. If the hash is
+// right but the commit was lost with its pack, the branch is at the line's old commit, or at
+// the lost commit.
 func (r *repo) logIsWrong(logged, ref packfile.Hash) bool {
 	if _, err := commits.Get(r.db, logged); !errors.Is(err, packfile.ErrNotFound) {
 		return false
@@ -197,8 +198,8 @@ func parseLog(b []byte) (lines []logLine, size int64) {
 
 // rewriteLog replaces each line of the branch's reflog with the result of rewrite, or
 // drops the line if keep is false. It always keeps the last line, which makes head
-// durable. The old commit of each line becomes the commit of the line before. The caller
-// holds commitMu.
+// durable. In each line, the new commit of the line before replaces the old commit. The
+// caller holds commitMu.
 func (r *repo) rewriteLog(rewrite func(logLine) (_ logLine, keep bool)) error {
 	b, err := os.ReadFile(r.logFile())
 	if errors.Is(err, fs.ErrNotExist) {

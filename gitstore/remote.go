@@ -23,10 +23,10 @@ import (
 // implements it and documents the methods in detail.
 type Transport interface {
 	// Fetch brings a branch's commits into the repository at gitDir, has git's fsck
-	// check them, and sets the ref named into. More than limit bytes are an error.
+	// check them, and sets the ref whose name is into. More than limit bytes are an error.
 	Fetch(ctx context.Context, e transport.Endpoint, gitDir, branch, into string, limit int64, progress func(string)) error
-	// Push makes a commit of the repository the branch's tip, if the old tip is an
-	// ancestor of the commit.
+	// Push moves the remote's branch to a commit of the repository at gitDir, if the
+	// branch's old tip is an ancestor of the commit.
 	Push(ctx context.Context, e transport.Endpoint, gitDir string, commit space.CommitID, branch string, progress func(string)) error
 }
 
@@ -174,8 +174,8 @@ const trackedRefs = trackingRefs + "origin/"
 
 func (r *repo) refPath(ref string) string { return filepath.Join(r.dir, filepath.FromSlash(ref)) }
 
-// readOwnRef returns a ref that only this package writes, or the zero hash if there is
-// no readable one.
+// readOwnRef returns the hash in a ref that only this package writes, or the zero hash if
+// the ref cannot be read.
 func (r *repo) readOwnRef(ref string) packfile.Hash {
 	b, err := os.ReadFile(r.refPath(ref))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -190,8 +190,8 @@ func (r *repo) readOwnRef(ref string) packfile.Hash {
 	return h
 }
 
-// packedRef returns a ref's line in packed-refs, where an operator's git gc may have
-// put it.
+// packedRef returns a ref's hash from the file packed-refs, where an operator's git gc may
+// have put it.
 func (r *repo) packedRef(ref string) []byte {
 	packed, _ := os.ReadFile(filepath.Join(r.dir, "packed-refs"))
 	for line := range strings.Lines(string(packed)) {
@@ -203,7 +203,7 @@ func (r *repo) packedRef(ref string) []byte {
 }
 
 // writeOwnRef sets a ref. It makes the file's content durable before it renames the
-// file, so that a power loss leaves the old ref or the new one. With durable, it makes
+// file, so that a power loss leaves the old ref or the new one. If durable is set, it makes
 // the rename durable too. It removes a ref whose name is in the way: the ref of a branch
 // "a" is in the way of "a/b".
 func (r *repo) writeOwnRef(ref string, h packfile.Hash, durable bool) error {

@@ -107,7 +107,7 @@ func (s *Store) acquireForRepair(ctx context.Context, id space.SpaceID) (*repo, 
 		if s.open[id] != nil {
 			s.mu.Unlock()
 			r.db.Close()
-			continue // another caller tries to open it
+			continue // another caller is opening the space
 		}
 		s.open[id] = r
 		s.mu.Unlock()
@@ -122,7 +122,7 @@ func (s *Store) acquireForRepair(ctx context.Context, id space.SpaceID) (*repo, 
 	}
 }
 
-// readableObjects is like [packfile.Open], without the packs whose index cannot be read.
+// readableObjects is like [packfile.Open], but leaves out packs whose index cannot be read.
 func readableObjects(dir string, cache *packfile.Cache) (*packfile.DB, error) {
 	db := &packfile.DB{Dir: dir, Cache: cache, Packs: map[string]*packfile.Pack{}, Small: map[packfile.Hash]packfile.Location{}}
 	names, err := packfile.PackNames(db.PackDir())
@@ -218,7 +218,7 @@ func (r *repo) copies(ctx context.Context, from Copies, progress func(string)) (
 }
 
 // restoreObjects writes a pack with good copies of the lost objects, and of missing
-// objects that those refer to. It returns how many objects it wrote.
+// objects to which the restored objects refer. It returns how many objects it wrote.
 func (r *repo) restoreObjects(ctx context.Context, sv *survey, copies *packfile.DB) (n int, err error) {
 	w, err := packfile.NewWriter(r.s.o.disk, r.db.PackDir())
 	if err != nil {
@@ -310,7 +310,8 @@ func (r *repo) replaceBad(ctx context.Context, sv *survey, p *packfile.Pack) err
 			return fmt.Errorf("object %s of the new pack: %w", p.Name(i), err)
 		}
 	}
-	// git may choose the name of the damaged pack, which is still in use.
+	// git may give the new pack the name of the damaged pack, which is still in use. So
+	// give the new pack another name.
 	sum := packfile.NewSHA1()
 	fmt.Fprintf(sum, "repaired %s", filepath.Base(made.Base))
 	base := filepath.Join(r.db.PackDir(), "pack-"+hex.EncodeToString(sum.Sum(nil)))

@@ -48,7 +48,7 @@ type repo struct {
 	db  *packfile.DB
 
 	users   int           // callers of acquire that use the space now; guarded by Store.mu
-	freed   chan struct{} // receives when a user releases the space
+	freed   chan struct{} // receives a value when a user releases the space
 	gone    atomic.Bool   // the space is being deleted
 	opened  chan struct{} // closed when openDisk has returned
 	openErr error         // set before opened is closed
@@ -68,13 +68,14 @@ type repo struct {
 	// it for reading, from the first look at the objects of the space until a ref reaches
 	// the new ones. The code that removes unreachable objects holds it for writing.
 	unreached sync.RWMutex
-	// purges counts the purges that began to remove objects. It changes under commitMu.
+	// purges counts the purges that began to remove objects. It changes only while commitMu
+	// is held.
 	purges     atomic.Int64
 	bundles    bundles
 	reverts    chan struct{} // has one place, for the revert that is being computed
 	provenance provenance
-	// collected is the size of the packs when few of their objects were last found to
-	// be unreachable.
+	// collected is the size of the packs at the last check that found few unreachable
+	// objects in them.
 	collected atomic.Int64
 }
 
@@ -141,7 +142,7 @@ type headState struct {
 	tree packfile.Hash
 }
 
-// totals is the content of a head.
+// totals holds the number of files of a head and their total size.
 type totals struct {
 	files int
 	bytes int64
@@ -224,8 +225,8 @@ func (r *repo) state(h packfile.Hash) (*headState, error) {
 	return &headState{id: h, tree: c.Tree}, nil
 }
 
-// readRef returns the commit in the branch's file, or the zero hash if there is no
-// readable one.
+// readRef returns the hash in the branch's file or, if there is no such file, in packed-refs.
+// It returns the zero hash if there is no valid hash.
 func (r *repo) readRef() packfile.Hash {
 	b, err := os.ReadFile(r.refFile())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -270,8 +271,8 @@ func (r *repo) writeRef(h packfile.Hash) error {
 // old. The caller holds commitMu.
 func (r *repo) advance(old, h packfile.Hash, who space.Person, stamp, why string) error {
 	if got := r.readRef(); got.IsZero() && !old.IsZero() {
-		// The file is damaged or gone. The reflog has the branch's commit, as when the
-		// space is opened.
+		// The branch's file is damaged or gone. Take the commit from the reflog, as when
+		// the space is opened.
 		logged, _, err := r.lastLogged()
 		if err != nil {
 			return err

@@ -19,11 +19,11 @@ import (
 	"satchel/internal/space"
 )
 
-// Restore commits on head the state that a path ("" for everything) had at a commit. It
-// deletes files that were added after that commit, and removes nothing from the history.
+// Restore brings a path ("" for everything) back to its state at a commit, in a new commit on
+// head. It deletes files that were added after that commit, and removes nothing from the history.
 // Changed is false if head already has this state. A path that neither the commit nor
 // head has is a fault.NotFound. Rejected lists paths and links that break today's rules,
-// as those of imported histories may.
+// as paths and links of imported histories may.
 func (s *Store) Restore(ctx context.Context, id space.SpaceID, path space.Path, at space.CommitID, m space.Meta) (space.Commit, error) {
 	r, then, release, err := s.at(ctx, id, at)
 	if err != nil {
@@ -117,14 +117,15 @@ func (r *repo) restoring(f space.FileChange) (request, error) {
 // maxReverted limits the commits that one revert may name.
 const maxReverted = 1000
 
-// revertTries is how often a revert is computed if its paths change meanwhile.
+// revertTries is the maximum number of times that a revert is computed. It is computed again
+// if its paths change meanwhile.
 const revertTries = 4
 
 // Revert undoes what commits of head's history changed against their first parents, in
 // one new commit on head. It removes nothing from the history. It merges each file
 // three ways, newest commit first: the commit's version is the base, and head's and the
 // parent's versions are the sides. A file with a conflict by lines stays as head has
-// it, and Conflicts names it (without a Kept). Rejected names paths that break today's
+// it, and Conflicts names it with an empty Kept. Rejected names paths that break today's
 // rules. Changed is false if there is nothing to undo, or nothing that can be undone.
 //
 // A commit that is not in head's history is a fault.NotFound. A revert that takes
@@ -177,7 +178,7 @@ func (r *repo) revert(ctx context.Context, commits []space.CommitID, m space.Met
 	return space.Commit{}, fault.New(fault.Conflict, "Nothing was undone: the files were changed again and again meanwhile. Try again.")
 }
 
-// work computes what head's paths become.
+// work computes the requests that undo the commits, and the paths that are refused.
 func (v *reverting) work(ctx context.Context, commits []space.CommitID) (reqs []request, refused []space.Rejection, err error) {
 	if v.commits, err = v.order(ctx, commits); err != nil {
 		return nil, nil, err
@@ -190,8 +191,8 @@ func (v *reverting) work(ctx context.Context, commits []space.CommitID) (reqs []
 	return v.requests(ctx)
 }
 
-// commit commits the result if every path is still as it was; ok is false if one is
-// not.
+// commit commits the result. ok is false if a path has changed since the result was
+// computed, or if a purge has run.
 func (v *reverting) commit(ctx context.Context, purges int64, reqs []request, refused []space.Rejection, m space.Meta) (_ space.Commit, ok bool, _ error) {
 	r := v.r
 	r.commitMu.Lock()
@@ -248,7 +249,7 @@ func (v *reverting) unmoved(ctx context.Context, head *headState) (bool, error) 
 }
 
 // revertMessage returns a message that says what a revert undoes, and whether it undoes all of
-// it. Pages read the message to show what is undone.
+// it. Package internal/service reads the message to show what is undone.
 func revertMessage(order []rawAt, whole bool) string {
 	subject := func(c rawAt) string {
 		read, _, _ := c.Read(c.id)
@@ -275,8 +276,8 @@ func revertMessage(order []rawAt, whole bool) string {
 // maxRevertedTold limits the commits that a revert's message names.
 const maxRevertedTold = maxReverted
 
-// undoing returns the subject of a commit that undoes one with the given subject. Undoing
-// an undo is a redo, so that subjects do not grow with each turn.
+// undoing returns the subject of a commit that undoes a commit with the given subject.
+// Undoing an undo is a redo, so that subjects do not grow with each undo.
 func undoing(subject string) string {
 	for _, w := range [][2]string{{"Undo ", "Redo "}, {"Redo ", "Undo "}} {
 		if what, ok := strings.CutPrefix(subject, w[0]); ok && (strings.HasPrefix(what, "“") || strings.HasSuffix(what, " changes")) {
@@ -305,7 +306,7 @@ type reverting struct {
 	r       *repo
 	head    *headState
 	commits []rawAt
-	now     map[string]undone // by path, for the paths that a commit touched
+	now     map[string]undone // by path: the new states of the paths that the commits touched
 	kept    map[string]bool   // paths that conflict and stay
 	held    int64             // bytes of merged content
 }
@@ -349,7 +350,7 @@ func (v *reverting) order(ctx context.Context, ids []space.CommitID) ([]rawAt, e
 	return out, nil
 }
 
-// at returns the state of a path so far.
+// at returns the state that the revert has given to a path so far, or else head's state.
 func (v *reverting) at(path string) (undone, error) {
 	if u, ok := v.now[path]; ok {
 		return u, nil
@@ -417,8 +418,8 @@ func sameEntry(a, b packfile.TreeEntry) bool {
 // maxRevertedLines is the largest file, in bytes, that is merged by lines.
 const maxRevertedLines = 1 << 20
 
-// merge applies the change from base to theirs to ours. clean is false if both changed
-// the same lines, or if the contents cannot be merged by lines.
+// merge applies to ours the change that leads from base to theirs. clean is false if ours
+// and theirs changed the same lines, or if the contents cannot be merged by lines.
 func (v *reverting) merge(ctx context.Context, base packfile.TreeEntry, ours undone, theirs packfile.TreeEntry) (_ undone, clean bool, err error) {
 	switch {
 	case sameEntry(ours.TreeEntry, base):
@@ -451,7 +452,7 @@ func (v *reverting) merge(ctx context.Context, base packfile.TreeEntry, ours und
 }
 
 // text returns the content of a file that can be merged by lines; ok is false for any
-// other.
+// other file.
 func (v *reverting) text(u undone) (text []byte, ok bool, err error) {
 	if u.merged {
 		return u.data, true, nil

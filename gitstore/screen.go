@@ -22,9 +22,9 @@ type Warned struct{ Why string }
 func (w Warned) Error() string { return w.Why }
 
 // screen calls Options.Screen for a file's content. It allows content that the repository
-// already has, because a remote has it too, or refuses it whatever this change does. So
-// files may be moved and restored. A fault.Error refuses the file. Any other error ends
-// the whole change.
+// already has, so that files may be moved and restored. A remote either has that content
+// too, or refuses it whatever this change does. A fault.Error refuses the file. Any other
+// error ends the whole change.
 func (r *repo) screen(ctx context.Context, q request, content []byte) (warning string, err error) {
 	if r.s.o.Screen == nil || q.delete || r.db.Has(q.hash) {
 		return "", nil
@@ -60,7 +60,7 @@ func nothing() ([]byte, error) { return nil, nil }
 // judged separates a warning of Options.Screen from other errors.
 func judged(ctx context.Context, err error) (warning string, _ error) {
 	if err != nil && ctx.Err() != nil {
-		return "", ctx.Err() // the error of Screen says nothing about the file
+		return "", ctx.Err() // ctx has ended, so the error of Screen says nothing about the file
 	}
 	var w Warned
 	if errors.As(err, &w) {
@@ -163,8 +163,8 @@ func checkAttributes(content []byte) string {
 	return ""
 }
 
-// Apart from comments, a .gitmodules may have only these lines. They are a subset of what
-// git reads, without anything that git could read in two ways. The expressions are compiled
+// Apart from comments and empty lines, a .gitmodules file may have only lines of these forms.
+// They are a subset of what git reads, without anything ambiguous. The expressions are compiled
 // on first use, because every process of a sandbox runs this program too.
 var (
 	moduleSection = lazily(`^\[submodule "([A-Za-z0-9_+@ ./-]+)"\]$`)

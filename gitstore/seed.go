@@ -36,9 +36,9 @@ func StartingTree() space.ChangeSet {
 	return cs
 }
 
-// starters tells which files are still as in the new space. A merge or an import may
-// replace such a file, because nobody has worked on it. If the space has adopted a
-// history, its first commit is foreign, and only the files of StartingTree count.
+// starters tells which files are still as they were when the space was created. A merge or
+// an import may replace such a file, because nobody has worked on it. If the space has adopted
+// a history, its first commit is foreign, and only the files of StartingTree count.
 type starters struct {
 	first packfile.Hash // the tree of the space's first commit; zero if that commit is foreign
 	seed  map[string]packfile.TreeEntry
@@ -47,7 +47,7 @@ type starters struct {
 // startingTool is the tool in the trailers of spaces' first commits.
 const startingTool = "satchel"
 
-// startersOf follows the first parents of a history to its first commit.
+// startersOf returns the starters of a history. It follows first parents to the first commit.
 func (r *repo) startersOf(ctx context.Context, head *headState) (starters, error) {
 	s := starters{seed: seedEntries()}
 	for at := head.id; ; {
@@ -69,7 +69,7 @@ func (r *repo) startersOf(ctx context.Context, head *headState) (starters, error
 	}
 }
 
-// untouched reports whether an entry is still as in the new space.
+// untouched reports whether an entry is still as it was when the space was created.
 func (s starters) untouched(r *repo, path string, e packfile.TreeEntry) (bool, error) {
 	if !e.IsFile() {
 		return false, nil
@@ -94,7 +94,7 @@ func seedEntries() map[string]packfile.TreeEntry {
 }
 
 // replaceUntouchedSeeds lets the requests of an import replace the files that are still as
-// in the new space. It returns the paths of these files.
+// they were when the space was created. It returns the paths of these files.
 func (r *repo) replaceUntouchedSeeds(ctx context.Context, head *headState, reqs []request) (replaced []space.Path, err error) {
 	var s *starters
 	names := packfile.NameIndex{}

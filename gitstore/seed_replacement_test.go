@@ -101,7 +101,7 @@ func TestWhatNobodyChangedGivesWay(t *testing.T) {
 				t.Errorf("README.md is %q", now)
 			}
 			if c.replaced != "" {
-				if !strings.Contains(got.Commit.Message, "replaced by the remote's:\n\n- README.md") {
+				if !strings.Contains(got.Commit.Message, "replaced by the remote's version:\n\n- README.md") {
 					t.Errorf("the commit does not tell: %q", got.Commit.Message)
 				}
 				if !slices.ContainsFunc(got.Commit.Files, func(f space.FileChange) bool { return f.Path == "README.md" && f.Status == space.Modified }) {

@@ -90,8 +90,8 @@ func Open(o Options) (*Store, error) {
 	return s, nil
 }
 
-// clean removes what an earlier process left, and creates the derived directories. No
-// sandbox of that process can be alive, because this process holds the lock.
+// clean removes what an earlier process left, and creates the store's own directories. No
+// sandbox of the earlier process can be alive, because this process holds the lock.
 func (s *Store) clean() error {
 	es, err := os.ReadDir(s.o.Dir)
 	if err != nil {

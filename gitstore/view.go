@@ -47,8 +47,8 @@ type gitView struct {
 	indexed *manifest  // the manifest that the index shows
 }
 
-// ensureView creates the space's git view, or updates it to head. The caller has the
-// seeds' turn.
+// ensureView creates the space's git view, or updates it to head. The caller holds
+// seeds.turn.
 func (r *repo) ensureView() error {
 	d := &r.seeds
 	d.mu.Lock()
@@ -84,7 +84,7 @@ func (r *repo) ensureView() error {
 	return nil
 }
 
-// moveTo moves the packs and the ref to a head.
+// moveTo updates the view's packs and ref to a head.
 func (v *gitView) moveTo(db *packfile.DB, head packfile.Hash) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -105,9 +105,9 @@ func (v *gitView) refAt() packfile.Hash {
 	return v.at
 }
 
-// syncViewToHead moves the view to head, if headMoved failed to do so. The caller holds the
-// seeds' turn. A holder of the turn may lock commitMu, but a holder of commitMu must not wait
-// for the turn.
+// syncViewToHead moves the view to head, if headMoved failed to do so. The caller holds
+// seeds.turn. A holder of seeds.turn may lock commitMu, but a holder of commitMu must not
+// wait for seeds.turn.
 func (r *repo) syncViewToHead(v *gitView) error {
 	if v.refAt() == r.head.Load().id {
 		return nil
@@ -193,7 +193,7 @@ func (v *gitView) shows(head packfile.Hash) bool {
 	return v.indexed != nil && v.indexed.head == head
 }
 
-// writeIndex writes the index of a manifest.
+// writeIndex writes the view's index, which lists the files of the manifest.
 func (v *gitView) writeIndex(m *manifest) error {
 	v.indexMu.Lock()
 	defer v.indexMu.Unlock()

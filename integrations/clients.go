@@ -17,7 +17,7 @@ func claude() Client {
 }
 
 func chatGPT() Client {
-	return pasted("chatgpt", "ChatGPT", "These instructions make ChatGPT recall and save in every chat that has the app.",
+	return pasted("chatgpt", "ChatGPT", "These instructions make ChatGPT recall and save in every chat in which the Satchel app is on.",
 		"in ChatGPT under Settings → Personalization, into Custom instructions.")
 }
 

@@ -30,11 +30,11 @@ type Client struct {
 	Name  string
 	About string // what the files do
 
-	Command  string // adds the server, in a shell
-	Link     string // adds the server when a browser opens it
-	Settings string // adds the server; the content of a file of settings
+	Command  string // a shell command that adds the server
+	Link     string // a link that adds the server when a browser opens it
+	Settings string // the content of a file of settings that adds the server
 
-	// Text is for people to paste. Place ends a sentence that begins with "Paste this text".
+	// Text is for people to paste. Place says where. It ends a sentence that begins with "Paste".
 	Text, Place string
 
 	Files []File

@@ -30,7 +30,8 @@ func copilot(mcp string) Client {
 }
 
 // terminal adds the texts and files of a client that runs in a terminal and reads its
-// instructions from one file. settings is the name of the file with its servers.
+// instructions from one file. settings is the name of the file with the client's servers. format
+// is the content of that file, with {URL} in place of the address mcp.
 func terminal(c Client, settings, format, mcp string) Client {
 	c.About = "These instructions make " + c.Name + " recall and save in every session."
 	c.Text = "## Satchel\n\n" + whole()

@@ -30,8 +30,8 @@ const (
 	beforeSummary = "End the summary with the heading \"Not saved in Satchel yet\". List under it each preference, decision, person and procedure from this conversation that will matter in later conversations and was not saved with `remember`.\n"
 	// afterSummary is for the model that continues from a summary.
 	afterSummary = "The conversation was summarized. If the summary lists something under \"Not saved in Satchel yet\", `remember` it now. Call `instructions` again before your next answer.\n"
-	// beforeStop is for the end of an answer. The hook searches the conversation for
-	// beforeStopBegins, so it reminds only once.
+	// beforeStop is for the end of an answer. The hook that prints it first searches the
+	// conversation for beforeStopBegins, and so reminds only once.
 	beforeStop       = beforeStopBegins + " If this conversation had something that will matter in later conversations, such as a preference or a decision, `remember` it now. If it had nothing, end your answer without mentioning this reminder."
 	beforeStopBegins = "Nothing from this conversation is saved in Satchel yet."
 )

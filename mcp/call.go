@@ -86,8 +86,8 @@ func callTool(ctx context.Context, rq *request) (any, *rpcError, bool) {
 }
 
 // checkScope refuses a call that needs a scope that the grant lacks. The HTTP status and
-// challenge make the client ask its user for more. If the member's role is the limit, a new
-// grant would not help, so there is no challenge.
+// challenge make the client ask its user for more scopes. If the user's role is the limit, a
+// new grant would not help, so there is no challenge.
 func (rq *request) checkScope(t tools.Tool) *rpcError {
 	if t.Scope == "" {
 		return nil
@@ -101,7 +101,7 @@ func (rq *request) checkScope(t tools.Tool) *rpcError {
 		f("scope")
 	}
 	if rq.p.Role != space.Reader {
-		// List everything that the client then needs, so that it asks only once.
+		// List all scopes that the client then needs, so that it asks its user only once.
 		needed := append(slices.Clone(rq.p.Scopes), t.Scope)
 		for name, values := range rq.s.challenge(rq.http, auth.ChallengeOf(err), needed) {
 			rq.out.extra[name] = values
@@ -241,8 +241,8 @@ func (p *progress) flush() {
 	v := *p.pending
 	p.pending = nil
 	if p.sent && v.Progress <= p.last {
-		// The message has changed, but the amount has not. The protocol requires a higher
-		// value.
+		// The amount has not grown, but the message may have changed. The protocol requires
+		// a higher value.
 		step := 1.0
 		if v.Total > p.last {
 			step = (v.Total - p.last) / 1000

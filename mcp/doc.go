@@ -1,5 +1,6 @@
 // Package mcp serves the Model Context Protocol over streamable HTTP. One endpoint serves
-// both eras of the protocol: 2025-11-25 and older with sessions, and 2026-07-28 without.
+// both eras of the protocol: legacy versions (2025-11-25 and older), which have sessions, and
+// modern ones (2026-07-28 and newer), which have none.
 //
 // [New] returns an http.Handler. For each request the handler first checks Host and Origin,
 // authenticates, limits rate, concurrency and size, reads the message strictly, finds its

@@ -10,9 +10,9 @@ import (
 )
 
 // HostAllowed reports whether a request with this Host may reach a server with these names.
-// A page can make a browser send another name only by pointing that name here (DNS
-// rebinding), so IP addresses and localhost are always allowed. Everything else on the
-// server uses the same rule.
+// A hostile page can point a host name of its own at the server (DNS rebinding), but not an
+// IP address or localhost. So these are always allowed. The server's other handlers use the
+// same rule.
 func HostAllowed(host string, names []string) bool {
 	name := hostname(host)
 	if name == "" {
@@ -24,8 +24,8 @@ func HostAllowed(host string, names []string) bool {
 	return slices.ContainsFunc(names, func(h string) bool { return strings.EqualFold(h, name) })
 }
 
-// originAllowed reports whether a page of this origin may call. A request without an Origin
-// does not come from a page.
+// originAllowed reports whether a page of this origin may call the server. Requests without an
+// Origin do not come from a page, and are not checked.
 func (s *Server) originAllowed(origin, host string) bool {
 	if slices.Contains(s.o.AllowedOrigins, origin) {
 		return true
@@ -58,7 +58,7 @@ func isLocalhost(name string) bool {
 // corsHeaders are the request headers that pages may send.
 const corsHeaders = "Authorization, Content-Type, Accept, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, Last-Event-ID"
 
-// cors sets the headers that let pages of an allowed origin call. If the request is a
+// cors sets the headers that let pages of an allowed origin call the server. If the request is a
 // preflight, cors answers it and returns true.
 func cors(w http.ResponseWriter, r *http.Request, origin string) bool {
 	h := w.Header()
@@ -81,7 +81,7 @@ func cors(w http.ResponseWriter, r *http.Request, origin string) bool {
 }
 
 // allowedHeaders adds the Mcp-Param-* headers that a page asks for to the fixed headers.
-// Their names depend on the tools.
+// The tools decide which Mcp-Param-* headers there are.
 func allowedHeaders(asked string) string {
 	allowed := corsHeaders
 	for name := range strings.SplitSeq(asked, ",") {

@@ -170,8 +170,8 @@ func (rq *request) checkParams() *rpcError {
 	return nil
 }
 
-// isProtocolMethod reports whether mcp-go may know the method. Metrics count the methods that
-// neither mcp-go nor this package knows as one.
+// isProtocolMethod reports whether mcp-go may know the method. Metrics have one common name
+// for all methods that neither mcp-go nor this package knows.
 func isProtocolMethod(name string) bool {
 	return slices.Contains([]string{"initialize", "ping", "server/discover", "tools/list", "prompts/list", "resources/list",
 		"resources/templates/list", "logging/setLevel", "completion/complete"}, name)

@@ -147,14 +147,14 @@ func (f *fixtures) broadcast(method string) toolFunc {
 func declares(ctx context.Context, capability string) bool {
 	rq := requestFrom(ctx)
 	if !rq.modern {
-		return true // the handshake declared them, and the suite's client has all
+		return true // in the handshake, the suite's client declared every capability
 	}
 	f, err := readObject(rq.m.meta[protocol.MetaKeyClientCapabilities], nil)
 	return err == nil && f[capability] != nil
 }
 
-// missingCapability returns the error of 2026-07-28 for a request that needs a capability
-// that its client did not declare.
+// missingCapability returns the error of protocol version 2026-07-28 for a request that needs
+// a capability that its client did not declare.
 func missingCapability(name string) *rpcError {
 	e := errorf(protocol.MISSING_REQUIRED_CLIENT_CAPABILITY, "The request needs the client capability %s.", name)
 	e.Data = map[string]any{"requiredCapabilities": map[string]any{name: map[string]any{}}}

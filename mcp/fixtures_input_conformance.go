@@ -16,8 +16,8 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// stateSigner signs the requestState of 2026-07-28, which the client sends back. A changed
-// state is refused, and a state is valid for one grant and tool.
+// stateSigner signs the requestState of protocol version 2026-07-28, which the client sends
+// back. A changed state is refused, and a state is valid for one grant and tool.
 type stateSigner struct{ key [32]byte }
 
 func newStateSigner() stateSigner {
@@ -127,7 +127,7 @@ func (f *fixtures) elicits(name, says string, properties map[string]any, require
 	}, options...)
 }
 
-// inputTools adds the tools of SEP-2322.
+// inputTools adds the tools that test SEP-2322, in which a result asks the client for input.
 func (f *fixtures) inputTools() {
 	f.tool("test_input_required_result_elicitation", "Asks for a name.", func(_ context.Context, r protocol.CallToolRequest) (*protocol.CallToolResult, error) {
 		if name, ok := answered(r.Params.InputResponses, "user_name", "name"); ok {

@@ -35,7 +35,7 @@ func (s *Server) authenticate(r *http.Request) (auth.Principal, *rpcError, http.
 			s.challenge(r, auth.ChallengeOf(err), []space.Scope{space.ScopeRead, space.ScopeWrite})
 	case fault.Forbidden:
 		var header http.Header
-		if auth.ErrorCode(err) != "" { // the client may ask for more
+		if auth.ErrorCode(err) != "" { // the client may ask its user for more scopes
 			header = s.challenge(r, auth.ChallengeOf(err), []space.Scope{space.ScopeRead, space.ScopeWrite})
 		}
 		return p, errorf(codeServer, "%s", fault.PublicOf(err)).withStatus(http.StatusForbidden), header
@@ -94,8 +94,8 @@ type activity struct {
 	cancel func()
 }
 
-// idleUser is how long a user's usage is kept after the last request. Every bucket is full
-// long before that.
+// idleUser is how long a user's usage is kept after the last request. Long before that, the
+// user's rate limiter allows a full burst again.
 const idleUser = 10 * time.Minute
 
 func newLimits(o Options) *limits {
@@ -136,8 +136,8 @@ func (l *limits) take(id space.UserID) (wait time.Duration, ok bool) {
 }
 
 // begin counts a call or a listening stream until the returned function is called. ok is
-// false if the user has too many. cancel is called if the principal loses the right
-// earlier.
+// false if the user has too many. If the principal loses its access before that, limits.end
+// calls cancel.
 func (l *limits) begin(p auth.Principal, stream bool, cancel func()) (end func(), ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

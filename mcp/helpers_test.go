@@ -96,7 +96,7 @@ func (f *fakeTools) Call(ctx context.Context, c tools.Caller, name string, args 
 		f.started <- struct{}{}
 		<-ctx.Done()
 		f.ended <- context.Cause(ctx)
-		return tools.Result{}, fault.Wrap(ctx.Err(), fault.Canceled, "The call was canceled.")
+		return tools.Result{}, fault.Wrap(ctx.Err(), fault.Canceled, "The call was cancelled.")
 	case "partial": // as bash, whose output up to then is a result
 		f.started <- struct{}{}
 		<-ctx.Done()

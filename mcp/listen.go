@@ -40,8 +40,9 @@ func (s *Server) legacyMethod(w http.ResponseWriter, r *http.Request, p auth.Pri
 	return found, true
 }
 
-// listen sends a legacy client the notifications of its session until the client
-// disconnects or opens another stream, its session or its right ends, or the server stops.
+// listen sends a legacy client the notifications of its session. It returns when the client
+// disconnects or opens another stream, when the client's session or access ends, or when
+// the server stops.
 func (s *Server) listen(w http.ResponseWriter, r *http.Request, p auth.Principal) {
 	found, ok := s.legacyMethod(w, r, p)
 	if !ok {

@@ -8,7 +8,8 @@ import (
 	"satchel/internal/fault"
 )
 
-// setLevel answers logging/setLevel. Since 2026-07-28 each request names its own level.
+// setLevel answers logging/setLevel. From protocol version 2026-07-28 on, the method does not
+// exist, and each request names its own level.
 func setLevel(_ context.Context, rq *request) (any, *rpcError, bool) {
 	if rq.modern {
 		return nil, rq.unknownMethod(), true

@@ -12,7 +12,7 @@ import (
 	"satchel/tools"
 )
 
-// The skills extension (SEP-2640), which mcp-go does not support.
+// The names of the skills extension (SEP-2640), which mcp-go does not support, and of its methods.
 const (
 	skillsExtension  = "io.modelcontextprotocol/skills"
 	methodSkillsList = "skills/list"
@@ -40,8 +40,8 @@ func (s *Server) methods() map[string]method {
 	return m
 }
 
-// resultBase holds the members that every result has from 2026-07-28 on. Older versions
-// need none.
+// resultBase holds the members that every result has from protocol version 2026-07-28 on. Older
+// versions require none.
 type resultBase struct {
 	ResultType string         `json:"resultType,omitempty"`
 	Meta       map[string]any `json:"_meta,omitempty"`
@@ -62,8 +62,8 @@ func (rq *request) base(meta map[string]any) resultBase {
 	return resultBase{ResultType: string(protocol.ResultTypeComplete), Meta: meta}
 }
 
-// cacheHints are part of lists and reads from 2026-07-28 on. All of these answers are
-// private to one caller.
+// cacheHints are part of the answers to lists and reads from protocol version 2026-07-28 on. All
+// of these answers are private to one caller.
 type cacheHints struct {
 	TTL   *int64 `json:"ttlMs,omitempty"`
 	Scope string `json:"cacheScope,omitempty"`
@@ -138,7 +138,7 @@ func (rq *request) uri() (string, *rpcError) {
 	return uri, nil
 }
 
-// resourceFailure converts an error of the Toolset about a resource.
+// resourceFailure converts an error of the Toolset about a resource to one of the protocol.
 func (rq *request) resourceFailure(uri string, err error) *rpcError {
 	notFound := protocol.RESOURCE_NOT_FOUND
 	if rq.modern {
@@ -294,8 +294,8 @@ func getSkill(ctx context.Context, rq *request) (any, *rpcError, bool) {
 	}{rq.base(nil), rq.cache(rq.s.o.CacheTTL.Milliseconds()), newSkill(found)}, nil, true
 }
 
-// These hooks put a caller's own tools, resources and prompts at the front of mcp-go's
-// lists. mcp-go's own entries (conformance fixtures) follow.
+// The hooks below put the tools, resources and prompts that the Toolset offers the caller at the
+// front of mcp-go's lists. mcp-go's own entries (conformance fixtures) follow.
 
 func (s *Server) listTools(ctx context.Context, _ any, _ *protocol.ListToolsRequest, result *protocol.ListToolsResult) {
 	rq := requestFrom(ctx)

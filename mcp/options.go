@@ -16,7 +16,7 @@ import (
 	"satchel/tools"
 )
 
-// Toolset is what the server offers; *tools.Registry implements it.
+// Toolset is what the server offers. *tools.Registry implements it.
 type Toolset interface {
 	// ServerInstructions is sent to every client when it connects.
 	ServerInstructions() string
@@ -25,7 +25,7 @@ type Toolset interface {
 	// Find returns a tool by its listed name, even if the caller may not call the tool.
 	Find(name string) (tools.Tool, bool)
 	// Call runs a tool. Its errors are fault.NotFound, fault.Forbidden, fault.Canceled and
-	// faults that the model cannot fix; p is never nil.
+	// faults that the model cannot fix. The server never passes a nil p.
 	Call(ctx context.Context, c tools.Caller, name string, args json.RawMessage, p tools.Progress) (tools.Result, error)
 
 	Resources(ctx context.Context, c tools.Caller) ([]tools.Resource, error)
@@ -61,28 +61,29 @@ type Options struct {
 	// addresses are always allowed, because DNS rebinding, the attack that the check
 	// prevents, needs another name.
 	AllowedHosts []string
-	// AllowedOrigins are the web origins ("https://app.example.com") whose pages may call.
-	// Loopback origins and the request's own are always allowed. A request without an
-	// Origin does not come from a page.
+	// AllowedOrigins are the web origins ("https://app.example.com") whose pages may call the
+	// server. Loopback origins and the server's own origin are always allowed. A request without
+	// an Origin does not come from a page.
 	AllowedOrigins []string
 
 	// ResourceMetadataURL returns the absolute URL of the RFC 9728 document for a request.
-	// 401 and 403 answers contain the URL. If it is nil, they contain none.
+	// 401 and 403 answers contain the URL. If the function is nil, they contain none.
 	ResourceMetadataURL func(*http.Request) string
 	// ScopeNames returns the names with which a client asks its authorization server for
-	// scopes, separated by spaces. If it is nil, the names are those of the scopes.
+	// scopes, separated by spaces. If the function is nil, the names are those of the scopes.
 	ScopeNames func([]space.Scope) string
 	// ResourceMetadata serves /.well-known/oauth-protected-resource and the same path with
 	// /mcp appended. If it is nil, the answer is 404.
 	ResourceMetadata http.Handler
 
 	// LimitUnauthenticated counts a request without a valid token. If its sender has made
-	// too many, ok is false and wait is how long to wait. If it is nil, there is no limit.
+	// too many, ok is false and wait is how long to wait. If the function is nil, there is
+	// no limit.
 	LimitUnauthenticated func(*http.Request) (wait time.Duration, ok bool)
 
 	MaxBody       int64   // bytes of one request; default 4 MiB
 	Rate          float64 // requests per second and user; default 50
-	Burst         int     // requests at once above Rate; default 200
+	Burst         int     // requests of a user that may come at once; default 200
 	MaxConcurrent int     // calls in progress per user; default 64
 	MaxStreams    int     // open listening streams per user; default 32
 	// MaxSubscriptions is how many resources a session or a listening stream can subscribe
@@ -93,9 +94,9 @@ type Options struct {
 	MaxSessions    int           // legacy sessions per user; the least recently used one ends; default 64
 	MaxAllSessions int           // legacy sessions of everyone; default 20,000
 
-	KeepAlive        time.Duration // between comments on a silent stream; default 15 s
+	KeepAlive        time.Duration // time between two comments on a silent stream; default 15 s
 	ProgressInterval time.Duration // least time between two progress notifications; default 100 ms
-	WriteTimeout     time.Duration // for one write to a client that does not read; default 30 s
+	WriteTimeout     time.Duration // limit for one write, if the client does not read; default 30 s
 	CacheTTL         time.Duration // how long clients may keep lists; default 1 min
 
 	// StrictVersionHeader refuses requests of Claude clients whose MCP-Protocol-Version
@@ -124,15 +125,15 @@ type Observer struct {
 	// Call gets every finished request.
 	Call func(CallInfo)
 	// Refused gets the reason of every refusal: "host", "origin", "unauthenticated" (401),
-	// "verifier" (another status for the token), "scope", "rate", "concurrency", "too_large",
-	// "malformed", "session" (unknown), "closing" or "panic".
+	// "verifier" (authentication failed with another status), "scope", "rate",
+	// "concurrency", "too_large", "malformed", "session" (unknown), "closing" or "panic".
 	Refused func(reason string)
 }
 
 // CallInfo describes one finished request.
 type CallInfo struct {
 	Method string // as the client sent it, if it is known; otherwise "other"
-	Tool   string // of tools/call, if it is known
+	Tool   string // the tool that tools/call names, if the tool is known
 	// Outcome is "ok", "tool_error" (the model can fix it) or the fault code of the error.
 	Outcome  string
 	Duration time.Duration

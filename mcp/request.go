@@ -31,7 +31,7 @@ type request struct {
 	p       auth.Principal
 	m       message
 	out     *stream
-	session *session // nil: a modern request, or initialize
+	session *session // nil for a modern request and for initialize
 	modern  bool
 	version string // the protocol version that applies; empty if the request names none
 	client  clientInfo
@@ -39,9 +39,9 @@ type request struct {
 	began    time.Time
 	tool     string
 	outcome  string
-	answered int // bytes
-	// failed replaces the answer of mcp-go, because its hooks cannot return an error, and
-	// its handlers can return only −32603.
+	answered int // bytes of the answer
+	// failed replaces the answer of mcp-go, because mcp-go's hooks cannot return an error, and
+	// its handlers can return only the code −32603.
 	failed *rpcError
 }
 
@@ -82,8 +82,8 @@ func tame(s string) string {
 }
 
 // isChatGPT reports whether the client is ChatGPT, by its OAuth client id or the name that
-// it gives itself. ChatGPT's deep research accepts only its own versions of search and
-// fetch.
+// it gives itself. ChatGPT's deep research accepts only its own versions of the tools search
+// and fetch.
 func isChatGPT(p auth.Principal, c clientInfo) bool {
 	name := strings.ToLower(c.Name)
 	return strings.HasPrefix(p.Client, "https://chatgpt.com/") || strings.Contains(name, "chatgpt") || strings.HasPrefix(name, "openai-mcp")
@@ -101,7 +101,7 @@ func (rq *request) caller() tools.Caller {
 	return c
 }
 
-// post answers a POST: a message, or, before 2025-06-18, a batch of them.
+// post answers a POST, which has a message or, in protocol version 2025-03-26, a batch of messages.
 func (s *Server) post(w http.ResponseWriter, r *http.Request, p auth.Principal) {
 	if e := checkMedia(r); e != nil {
 		s.refuse(w, "malformed", e, nil)
@@ -139,7 +139,8 @@ func checkMedia(r *http.Request) *rpcError {
 	return nil
 }
 
-// readBody reads at most MaxBody bytes. The caller of the handler sets the deadline.
+// readBody reads a body of at most MaxBody bytes. The code that calls the handler sets the
+// read deadline.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *rpcError) {
 	tooLarge := errorf(protocol.INVALID_REQUEST, "The request is larger than %d bytes.", s.o.MaxBody).withStatus(http.StatusRequestEntityTooLarge)
 	if r.ContentLength > s.o.MaxBody {
@@ -202,8 +203,8 @@ func (rq *request) recovered() {
 	rq.out.reply(e.httpStatus(rq.modern), errorAnswer(rq.m.id, e))
 }
 
-// refuse answers a message that the server does not process. These answers have an HTTP
-// error status in every era.
+// refuse answers a message that the server does not process. The answer has an HTTP error
+// status in every era.
 func (rq *request) refuse(reason string, e *rpcError) {
 	if f := rq.s.o.Observer.Refused; f != nil {
 		f(reason)
@@ -224,9 +225,9 @@ func (rq *request) response() {
 	}
 }
 
-// notification handles a notification. The only one with an effect is the cancellation of a
-// request in the same session. Requests outside a session are cancelled by disconnecting
-// and never by their id, because different clients use the same ids.
+// notification handles a notification. The only notification with an effect is the
+// cancellation of a request in the same session. Requests outside a session are cancelled by
+// disconnecting and never by their id, because different clients use the same ids.
 func (rq *request) notification() {
 	if rq.m.method == string(protocol.MethodNotificationCancelled) && rq.session != nil {
 		if id, ok := rq.m.params["requestId"]; ok && validID(id) {

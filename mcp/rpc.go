@@ -15,7 +15,7 @@ import (
 	protocol "github.com/mark3labs/mcp-go/mcp"
 )
 
-// Codes that this package chooses itself; all others are the protocol's.
+// The codes that this package chooses itself. For all other errors, the protocol says the code.
 const (
 	// codeServer is JSON-RPC's first implementation-defined code. It is for errors that no code of
 	// the protocol fits. Often the HTTP status says more (401, 403, 429, 503).
@@ -30,7 +30,7 @@ type rpcError struct {
 	Message string `json:"message"`
 	Data    any    `json:"data,omitempty"`
 
-	status int // HTTP; zero means the status for the code and protocol version (see httpStatus)
+	status int // the HTTP status; zero means that httpStatus derives the status
 }
 
 func errorf(code int, format string, args ...any) *rpcError {
@@ -42,7 +42,7 @@ func (e *rpcError) withStatus(status int) *rpcError {
 	return e
 }
 
-// httpStatus returns the HTTP status of the error. A status of its own takes precedence. Protocol
+// httpStatus returns the HTTP status of the error. The field status takes precedence. Protocol
 // version 2026-07-28 maps codes to statuses. Before that version, an answer to a request is 200.
 func (e *rpcError) httpStatus(modern bool) int {
 	switch {
@@ -134,7 +134,7 @@ var (
 )
 
 // readObject returns the members of a JSON object. It refuses an object in which a member
-// appears twice, or in which a member of known has another spelling.
+// appears twice, or in which a name differs from a name in known only in case.
 func readObject(raw []byte, known []string) (fields, error) {
 	raw = bytes.TrimLeft(raw, " \t\r\n")
 	if len(raw) == 0 || raw[0] != '{' {
@@ -187,7 +187,7 @@ func parseMessage(raw []byte) (message, *rpcError) {
 	case errors.Is(err, errNotObject):
 		return m, errorf(protocol.INVALID_REQUEST, "A JSON-RPC message must be an object.")
 	case err != nil:
-		return m, errorf(protocol.INVALID_REQUEST, "The message has a member twice or misspelt.")
+		return m, errorf(protocol.INVALID_REQUEST, "The message has a member twice, or a member name in the wrong case.")
 	}
 	id, hasID := f["id"]
 	if hasID {
@@ -217,7 +217,7 @@ func parseMessage(raw []byte) (message, *rpcError) {
 		case errors.Is(err, errNotObject):
 			return m, errorf(protocol.INVALID_PARAMS, "The params must be an object.")
 		case err != nil:
-			return m, errorf(protocol.INVALID_PARAMS, "The params have a member twice or misspelt.")
+			return m, errorf(protocol.INVALID_PARAMS, "The params have a member twice, or a member name in the wrong case.")
 		}
 		if meta, ok := m.params["_meta"]; ok {
 			if m.meta, err = readObject(meta, nil); err != nil {

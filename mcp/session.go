@@ -13,8 +13,8 @@ import (
 	"satchel/tools"
 )
 
-// session is the state of a legacy client's initialize handshake: the principal and the
-// client's description of itself. mcp-go does not store it.
+// session is what the server keeps after a legacy client's initialize handshake, such as the
+// client's description of itself. mcp-go keeps nothing.
 type session struct {
 	id         string
 	user       space.UserID
@@ -25,19 +25,19 @@ type session struct {
 	// conversation is the state that the tools keep for the session.
 	conversation tools.Conversation
 
-	// Guarded by sessions.mu.
+	// The fields below are guarded by sessions.mu.
 	used   time.Time
 	active int                              // calls and streams in progress; an active session does not expire
-	calls  map[string]context.CancelFunc    // by request id
+	calls  map[string]context.CancelFunc    // cancel functions of the calls, by request id
 	ends   map[*context.CancelFunc]struct{} // cancel functions of the calls and streams in progress
-	stream context.CancelFunc               // ends the listening stream; nil before the first
-	least  protocol.LoggingLevel            // level of log messages to send; empty: send none
-	mine   *list.Element                    // in sessions.byUser
-	all    *list.Element                    // in sessions.order
+	stream context.CancelFunc               // ends the listening stream; nil if there was none
+	least  protocol.LoggingLevel            // lowest level of log messages to send; empty for none
+	mine   *list.Element                    // the session's element in sessions.byUser
+	all    *list.Element                    // the session's element in sessions.order
 }
 
-// sessions holds the legacy sessions. Their number is limited for each user and in total. It needs
-// no goroutine: create and get remove the expired sessions at the front of order.
+// sessions holds the legacy sessions. Their number is limited for each user and in total. create
+// and get remove the expired sessions at the front of order, so no goroutine has to.
 type sessions struct {
 	o           Options
 	subscribers *subscribers
@@ -168,7 +168,7 @@ func (t *sessions) cancel(s *session, requestID string) {
 }
 
 // listen begins a listening stream, which cancel ends. A session has one stream at a time: a
-// client that opens another has lost the previous one.
+// client that opens another stream has lost the previous one.
 func (t *sessions) listen(s *session, cancel context.CancelFunc) (end func()) {
 	t.mu.Lock()
 	if s.stream != nil {

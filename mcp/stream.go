@@ -27,8 +27,8 @@ type stream struct {
 	rewrite func(status int, msg []byte) (int, []byte)
 	// extra holds headers for every answer.
 	extra http.Header
-	// gone is closed when the client disconnects. Since protocol version 2026-07-28, that cancels
-	// the request. For earlier versions, gone is nil.
+	// gone is closed when the client disconnects. Since protocol version 2026-07-28,
+	// disconnecting cancels the request. For earlier versions, gone is nil.
 	gone <-chan struct{}
 	// withdrawn is set when the client cancels the request by a notification, as it does before
 	// protocol version 2026-07-28. It needs no lock, so that a slow write does not delay it.
@@ -76,7 +76,7 @@ func accepts(r *http.Request, mediaType string) bool {
 }
 
 // notify sends a notification before the result. It does nothing if the client does not accept
-// events or has cancelled, or if the answer is sent.
+// events or has cancelled the request, or if the answer was sent already.
 func (t *stream) notify(method string, params any) {
 	msg, err := encode(struct {
 		JSONRPC string `json:"jsonrpc"`
@@ -120,9 +120,9 @@ func (t *stream) finish(status int, msg []byte) {
 
 // cancelled reports whether the client cancelled the request. Such a request has no
 // response (2025-11-25, basic/utilities/cancellation; 2026-07-28,
-// basic/patterns/cancellation), and an event stream ends without one. A client that does
-// not accept events still needs an HTTP answer. It gets 202 without a body, the transport's
-// answer to messages without a response. The SDKs of TypeScript and Python accept that.
+// basic/patterns/cancellation), and an event stream ends without a response. A client that
+// does not accept events still needs an HTTP answer. It gets 202 without a body, which is the
+// transport's answer to messages without a response. The TypeScript and Python SDKs accept it.
 func (t *stream) cancelled() bool {
 	select {
 	case <-t.gone:

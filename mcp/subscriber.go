@@ -31,9 +31,10 @@ func resourceUpdated(uri string) notification {
 	return notification{method: protocol.MethodNotificationResourceUpdated, uri: uri}
 }
 
-// subscriber holds the notifications that a client wants and those that are pending. Before protocol
-// version 2026-07-28, each session is a subscriber. Since then, each subscriptions/listen request is
-// one. A notification that is pending twice is sent once, so a slow client needs no queue.
+// subscriber holds the notifications that a client wants and those that are pending. Before
+// protocol version 2026-07-28, each session is a subscriber. Since then, each
+// subscriptions/listen request is a subscriber. A notification that is pending twice is sent
+// once, so a slow client needs no queue.
 type subscriber struct {
 	space space.SpaceID
 	// wake receives a value when a notification becomes pending.
@@ -97,7 +98,7 @@ func (w *subscriber) note(c changes) {
 func (w *subscriber) wakeUp() {
 	select {
 	case w.wake <- struct{}{}:
-	default: // it is awake already
+	default: // a value is already waiting
 	}
 }
 
@@ -183,7 +184,8 @@ func (s *Server) deliver(ctx context.Context, r *http.Request, p auth.Principal,
 }
 
 // mayStillRead checks the token of a stream again. The server ends the streams of former
-// members, but only after it has noticed the change. No notification is sent in between.
+// members, but only after it has noticed the change. With this check, former members get no
+// notification in the meantime.
 func (s *Server) mayStillRead(ctx context.Context, r *http.Request, p auth.Principal) bool {
 	now, err := auth.Authenticate(ctx, r, s.o.Verifier)
 	return err == nil && now.User == p.User && now.Grant == p.Grant && now.Space == p.Space && now.Can(space.ScopeRead)

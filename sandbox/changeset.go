@@ -19,9 +19,9 @@ import (
 type draft struct {
 	changes  map[space.Path]space.Change
 	writes   map[space.Path]file // the sandbox's file for each Write in changes
-	refused  []space.Rejection   // refused by the host until the path changes again
+	refused  []space.Rejection   // paths that the host refuses until they change again
 	busy     []string            // paths that a later collection reports again
-	kept     map[string]bool     // busy and refused paths, which exist though changes lacks them
+	kept     map[string]bool     // busy and refused paths, which exist although changes lacks them
 	pending  []pending.File      // the files of refused, and those that the Committer refuses
 	reported reports             // the batch's entries; set if a path was refused before
 }
@@ -70,9 +70,9 @@ func (d *draft) delete(v *view, p space.Path, base file) {
 	}
 }
 
-// makeDraft validates a batch, which an attacker may have made, and compares it with the files
-// from which the sandbox started. The error is that of the Checkouts, or means that the agent
-// exceeded its limits.
+// makeDraft validates a batch, which an attacker may have made, and compares it with the view of
+// the sandbox's files. An error comes from the Checkouts, or means that the agent exceeded its
+// limits.
 func makeDraft(ctx context.Context, v *view, b protocol.Batch, limits protocol.CollectLimits, maxFile int64) (*draft, error) {
 	if err := checkBatch(b, limits); err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func makeDraft(ctx context.Context, v *view, b protocol.Batch, limits protocol.C
 		return nil, err
 	}
 	git := map[string]int{} // the number of refused files under each .git directory
-	// Writes first, so that a deleted directory above does not delete them.
+	// The writes come first, so that a deleted directory does not delete new files in it.
 	for _, e := range b.Entries {
 		if e.Busy {
 			d.busy = append(d.busy, e.Path)
@@ -94,7 +94,7 @@ func makeDraft(ctx context.Context, v *view, b protocol.Batch, limits protocol.C
 			continue
 		}
 		if e.Problem != "" && e.Size > limits.FileSize {
-			// The agent's limit is that of pending files, which is larger.
+			// The agent's text names the limit of pending files, which is larger than maxFile.
 			e.Problem = tooLarge(e.Size, maxFile)
 		}
 		p, err := space.ParsePath(e.Path)
@@ -122,7 +122,7 @@ func makeDraft(ctx context.Context, v *view, b protocol.Batch, limits protocol.C
 		}
 		base, err := r.get(ctx, p)
 		if fault.CodeOf(err) == fault.Damaged {
-			continue // a directory above it is damaged, and stays unchanged
+			continue // a directory above p is damaged, and stays unchanged
 		}
 		if err != nil {
 			return nil, err
@@ -157,8 +157,8 @@ func checkBatch(b protocol.Batch, l protocol.CollectLimits) error {
 	return nil
 }
 
-// refusal returns why a file or link cannot be committed; the Committer has further
-// reasons. No reason names the path, because lists show it next to the path.
+// refusal returns why a file or link cannot be committed; the Committer has further reasons.
+// No reason names the path, because lists show each reason next to its path.
 func refusal(p space.Path, e protocol.Entry, maxFile int64) error {
 	switch {
 	case e.Problem != "":
@@ -196,7 +196,7 @@ func tooLarge(size, most int64) string {
 	return fmt.Sprintf("it has %s, and a file may have %s", bytesize.Text(size), bytesize.Text(most))
 }
 
-// write adds a file or link that the sandbox has.
+// write adds a file or link of the sandbox to the draft.
 func (d *draft) write(ctx context.Context, r *reader, p space.Path, e protocol.Entry, maxFile int64) error {
 	base, err := r.get(ctx, p)
 	if err != nil && fault.CodeOf(err) != fault.Damaged {
@@ -235,10 +235,10 @@ func (d *draft) write(ctx context.Context, r *reader, p space.Path, e protocol.E
 	return nil
 }
 
-// deleteUnder deletes the view's files below p that this batch does not write. An opaque directory
-// hides only the files of the checkout from which the sandbox started: files that were committed or
-// applied later are in the same layer as the directory, and the agent reports each deletion of
-// them.
+// deleteUnder adds a deletion for each of the view's files below p that this batch does not write.
+// An opaque directory (in overlayfs, one that hides the lower layer) hides only the files of the
+// checkout from which the sandbox started. Files that were committed or applied later are in the
+// same layer as the directory, and the agent reports each deletion of such a file.
 func (d *draft) deleteUnder(ctx context.Context, r *reader, p space.Path, opaque bool) error {
 	files, err := r.under(ctx, p, opaque)
 	if err != nil {
@@ -250,7 +250,7 @@ func (d *draft) deleteUnder(ctx context.Context, r *reader, p space.Path, opaque
 	return nil
 }
 
-// gitDir returns p up to its first segment that git claims.
+// gitDir returns p up to the first segment that git reserves, such as .git.
 func gitDir(p string) string {
 	segs := strings.Split(p, "/")
 	for i, s := range segs {
@@ -261,7 +261,7 @@ func gitDir(p string) string {
 	return p
 }
 
-// shown quotes a path for a sentence, because an attacker may have chosen it.
+// shown shortens and quotes a path for a sentence, because an attacker may have chosen the path.
 func shown(p string) string {
 	if len(p) > 120 {
 		p = p[:60] + "…" + p[len(p)-60:]

@@ -2,16 +2,16 @@
 //
 // A [Pool] keeps at most one sandbox for each user and space. It starts the sandbox for
 // the first command, updates it to the space's head before each command, and commits
-// the changes after it. It stops a sandbox that is idle, when others need the memory,
-// and when the server ends. Call [New], then [Pool.Reap], [Pool.Exec] for each command, and
-// [Pool.Close] at the end.
+// the changes after the command. It stops a sandbox when it is idle, when others need its
+// memory, and when the server ends. Call [New], then [Pool.Reap], [Pool.Exec] for each
+// command, and [Pool.Close] at the end.
 //
-// It promises that
+// A Pool promises that
 //   - a change is committed (and durable) before the answer that names it;
 //   - a file that cannot be committed is stored, if possible, before the answer that
 //     names it. The user's next sandbox gets it back, and every answer names it until it
-//     is committed, deleted or dropped. It never replaces a newer file, and no newer
-//     file replaces it;
+//     is committed, deleted or dropped. It never replaces a newer file of the space, and
+//     no newer file of the space replaces it;
 //   - commits of others reach a sandbox before its next command, and never remove a
 //     file or directory that a running command uses;
 //   - the first answer of a sandbox that replaces another says that background
@@ -20,8 +20,8 @@
 //     before it becomes a change set;
 //   - if several commands run at once, each answer names every commit since its command
 //     began, whichever command caused the commit;
-//   - users are served in turn, so a user with many commands delays others at most by
-//     the sandbox that is being started.
+//   - users are served in turn: of all the starts that one user waits for, at most one
+//     comes before the next start for another user.
 //
 // A [satchel/internal/space.Runtime] isolates the sandboxes.
 package sandbox

@@ -23,9 +23,9 @@ const MaxCommand = 256 << 10
 // committed, or when the command continues as a job.
 //
 // If the command fails, reaches its time limit or is cancelled through ctx, there is
-// a Result. An error means that there is none:
+// a Result. An error means that there is no Result:
 //   - fault.Invalid or fault.TooLarge: the request is malformed, or its command too long;
-//   - fault.Canceled: ctx ended before the command began;
+//   - fault.Canceled: ctx ended before the command began or before the agent answered;
 //   - fault.Limited: there was no free sandbox in time;
 //   - fault.Unavailable: no sandbox can start, the server shuts down, or the
 //     sandbox died during the command (if it ran out of memory,
@@ -65,7 +65,7 @@ func (p *Pool) Exec(ctx context.Context, r Request) (Result, error) {
 		var again *errNotStarted
 		if errors.As(err, &again) {
 			// The command was not sent, because the instance was dead or too old to be updated
-			// to head. So the caller does not notice that a fresh instance takes over.
+			// to head. A fresh instance can take over without the caller noticing.
 			cause := again.cause
 			if again.refresh {
 				p.refresh(a.instance)
@@ -87,8 +87,8 @@ func (p *Pool) Exec(ctx context.Context, r Request) (Result, error) {
 	}
 }
 
-// maxTries limits how often a command that did not start is tried again, because its instance was
-// gone or too old, or a start was ended from outside.
+// maxTries limits how often Exec tries again after a command did not start. The instance of such a
+// command was gone or too old, or something outside the pool ended the start of its sandbox.
 const maxTries = 2
 
 // errNotStarted says that a command was not sent to its sandbox.
@@ -182,7 +182,7 @@ func (c *command) run(ctx context.Context) (Result, error) {
 // wallTime returns how long the command may take.
 func (c *command) wallTime() time.Duration { return cmp.Or(c.req.WallTime, c.pool.o.WallTime) }
 
-// prepare updates the instance to head and marks the commits that follow.
+// prepare updates the instance to head, and remembers where the commits that follow begin.
 func (c *command) prepare(ctx context.Context) error {
 	if err := c.tree.lock(ctx); err != nil {
 		return canceled(ctx)
@@ -269,7 +269,7 @@ func (c *command) failed(ctx context.Context, err error) (Result, error) {
 	return Result{}, c.diedError(c.cause(), false)
 }
 
-// fill copies the agent's result of the command.
+// fill copies the agent's result of the command into the answer.
 func (c *command) fill(er protocol.ExecResult) {
 	r := &c.res
 	r.End, r.ExitCode, r.Duration = er.End, er.ExitCode, er.Duration
@@ -403,11 +403,11 @@ func restartNote(why StopReason, idle time.Duration) string {
 	case StopRefresh:
 		reason = "The sandbox was started again because many files had changed in the space"
 	}
-	return reason + ": background processes, jobs and /tmp of before are gone."
+	return reason + "; its earlier background processes, jobs and /tmp are gone."
 }
 
-// stillRefused names the files that earlier answers rejected and that exist only in the
-// sandbox. The caller holds the tree lock.
+// stillRefused names the files that earlier answers named as refused and that exist only in
+// the sandbox. The caller holds the tree lock.
 func (b *instance) stillRefused(now []space.Rejection) string {
 	reported := map[string]bool{}
 	for _, r := range now {
@@ -433,7 +433,7 @@ func (b *instance) stillRefused(now []space.Rejection) string {
 		count(old, "path"), strings.Join(names, ", "))
 }
 
-// hardValues returns a context with the values of ctx that ends with the pool.
+// hardValues returns a context that has the values of ctx, but ends with the pool.
 func (p *Pool) hardValues(ctx context.Context) context.Context {
 	return joined{Context: p.hard, values: ctx}
 }

@@ -9,9 +9,9 @@ import (
 // errHung is why the pool ended a sandbox that gave no sign of life.
 var errHung = errors.New("the agent does not answer")
 
-// heartbeat pings the agent, so that a sandbox that hangs (a stopped or starved sentry, an
-// agent that does not read) ends in bounded time, with everything that waits for it. The
-// caller holds Pool.mu.
+// heartbeat pings the agent, so that the pool soon notices a sandbox that hangs, and ends it with
+// everything that waits for it. A sandbox hangs if its kernel (the gVisor sentry) is stopped or
+// starved, or if the agent does not read. The caller holds Pool.mu.
 func (b *instance) heartbeat(now time.Time) {
 	if b.asked || !b.busy() && b.state == live || now.Sub(b.answered) < b.pool.o.AnswerTime/4 {
 		return

@@ -46,28 +46,28 @@ type instance struct {
 	refs      int // commands and collections in progress
 	lastUsed  time.Time
 	memory    int64
-	idleStop  time.Duration // of the newest command; zero: the pool's
-	ephemeral bool          // its end leaves no record
+	idleStop  time.Duration // the newest command's Request.IdleStop; zero means the pool's
+	ephemeral bool          // the end of the instance leaves no record in Pool.lives
 	jobs      map[string]job
-	ended     map[string]protocol.JobEnd // jobs that ended before their answer was read
-	notices   []string                   // for the next answer
+	ended     map[string]protocol.JobEnd // jobs whose end arrived before keepJob recorded them
+	notices   []string                   // notes for the next answer
 	reported  bool                       // an answer said that this generation replaced another
 	reason    StopReason
-	last      space.Meta // of the newest command that could write
+	last      space.Meta // describes the newest command that could write
 	wrote     bool       // last is set; otherwise all changes are restored files
 
 	asked    bool      // a heartbeat waits for its answer
 	answered time.Time // when the last heartbeat ended
 
-	keep time.Time // not idle before then, because its changes could not be committed
+	keep time.Time // until then the instance is not idle: its changes could not be committed
 
 	shown atomic.Pointer[[]space.Rejection] // the pending files, as every answer lists them
 
-	settled chan struct{} // of an instance that is not live: closed once it is gone, or live again
-	drained chan struct{} // of an instance that is not live: closed once refs is 0
-	gone    chan struct{} // closed when nothing is left of it
+	settled chan struct{} // made when the state leaves live; closed once the sandbox is gone or live
+	drained chan struct{} // made when the state leaves live; closed once refs is 0
+	gone    chan struct{} // closed when nothing is left of the instance
 
-	// tree serialises collections and applications, which access files.
+	// tree serialises the calls of Collect and Apply, which access files.
 	tree lock
 	treeState
 }
@@ -78,7 +78,7 @@ type job struct {
 	label   string
 	save    bool // the command could write
 	wall    time.Duration
-	expires time.Time // when its end is overdue
+	expires time.Time // from then on, the report of the job's end is overdue
 }
 
 // lock is a mutex with a context for the wait.
@@ -112,7 +112,7 @@ func (p *Pool) library(ctx context.Context, user space.UserID, seed *space.Check
 	return nil
 }
 
-// start boots a sandbox. When it fails nothing is left.
+// start boots a sandbox. If start fails, nothing of the sandbox is left.
 func (p *Pool) start(ctx context.Context, k key, gen uint64) (_ *instance, err error) {
 	seed, err := p.o.Checkouts.Checkout(ctx, k.space)
 	if err != nil {
@@ -165,8 +165,8 @@ func (p *Pool) start(ctx context.Context, k key, gen uint64) (_ *instance, err e
 	return b, nil
 }
 
-// endOf adds the reason of the sandbox's end, if it has ended, to a connection error: the
-// agent's connection breaks before the runtime reports the end.
+// endOf adds the reason of the sandbox's end, if it has ended, to a connection error. It waits
+// for the reason, because the agent's connection breaks before the runtime reports the end.
 func endOf(ctx context.Context, sb space.Sandbox, err error) error {
 	t := time.NewTimer(endTime)
 	defer t.Stop()
@@ -376,7 +376,7 @@ func (b *instance) retire(grace time.Duration) {
 		}
 	}
 	if err := b.agent.Shutdown(ctx, grace); err != nil {
-		p.o.Logger.Warn("the commands of a sandbox could not be ended in order", "space", b.key.space, "err", err)
+		p.o.Logger.Warn("the commands of a sandbox could not be ended cleanly", "space", b.key.space, "err", err)
 	} else {
 		select {
 		case <-b.drained: // each command has collected what it changed
@@ -385,7 +385,7 @@ func (b *instance) retire(grace time.Duration) {
 		p.mu.Lock()
 		meta, wrote := b.last, b.wrote
 		p.mu.Unlock()
-		if wrote { // otherwise nobody can be the author, and everything stays pending
+		if wrote { // without a command that could write, there is no author for a commit
 			if s := b.save(ctx, meta); s.err != nil || len(s.refused) > 0 {
 				p.o.Logger.Warn("a sandbox stops with changes that were not committed",
 					"space", b.key.space, "refused", len(s.refused), "err", s.err)

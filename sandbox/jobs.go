@@ -12,9 +12,9 @@ import (
 	"satchel/sandbox/protocol"
 )
 
-// JobOwner selects jobs. With ReadOnly it selects those of read-only callers, who must not
-// see what others run. Inside the sandbox they can neither read the others' output nor
-// signal them.
+// JobOwner selects jobs. With ReadOnly it selects only the jobs of read-only callers, who must
+// not see what other callers run. Inside the sandbox, their commands can neither read the output
+// of other jobs nor signal them.
 type JobOwner struct {
 	User     space.UserID
 	Space    space.SpaceID
@@ -74,7 +74,7 @@ func (c *command) keepJob(er protocol.ExecResult) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if end, ok := c.ended[er.JobID]; ok { // the job ended before its answer was read
+	if end, ok := c.ended[er.JobID]; ok { // the job has already ended
 		delete(c.ended, er.JobID)
 		c.endJob(j, end)
 		return
@@ -88,7 +88,7 @@ func (b *instance) jobEnded(end protocol.JobEnd) {
 	defer b.pool.mu.Unlock()
 	j, ok := b.jobs[end.ID]
 	if !ok {
-		if len(b.ended) < b.pool.o.MaxCommands { // there cannot be more
+		if len(b.ended) < b.pool.o.MaxCommands { // no more jobs can wait for keepJob
 			b.ended[end.ID] = end
 		}
 		return
@@ -174,7 +174,7 @@ func (b *instance) notice(j job, end protocol.JobEnd, commits []space.Commit, s 
 }
 
 // checkJobs drops overdue jobs whose end was never reported, so that they do not keep an
-// instance for ever.
+// instance for ever. If an overdue job may still run, checkJobs stops the sandbox.
 func (b *instance) checkJobs(ctx context.Context, now time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, measureTime)
 	defer cancel()

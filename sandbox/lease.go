@@ -16,7 +16,7 @@ import (
 type lease struct {
 	*instance
 	cold bool   // the caller waited for the start
-	note string // about a long wait for room
+	note string // says that the wait for room was long; may be empty
 }
 
 // acquire returns a lease of the live instance of k, and starts an instance if there is
@@ -69,7 +69,7 @@ func (p *Pool) acquire(ctx context.Context, k key, phase func(Phase)) (lease, er
 		if b.stateNow() == live {
 			return lease{instance: b, cold: true, note: s.waitNote()}, nil
 		}
-		b.release() // it was stopped before anybody used it
+		b.release() // the instance was stopped before anybody used it
 	}
 }
 
@@ -79,7 +79,8 @@ func (b *instance) stateNow() state {
 	return b.state
 }
 
-// await waits until s is ready. The caller is one of its waiters.
+// await waits until s is ready. It returns an error if ctx ends first, or if s is still queued
+// after QueueTime. The caller is one of the waiters of s.
 func (p *Pool) await(ctx context.Context, s *startup) (*instance, error) {
 	patience := time.NewTimer(p.o.QueueTime)
 	defer patience.Stop()
@@ -95,13 +96,13 @@ func (p *Pool) await(ctx context.Context, s *startup) (*instance, error) {
 			if err := p.abandon(s, false, func() error { return canceled(ctx) }); err != nil {
 				return nil, err
 			}
-			return s.instance, s.err // ready at the same moment; Exec checks ctx next
+			return s.instance, s.err // s became ready at the same moment; Exec checks ctx next
 		}
 	}
 }
 
-// abandon removes one waiter from s and returns the error of why. It returns nil if s has
-// become ready or, with onlyQueued, if s has left the queue.
+// abandon removes one waiter from s and returns the error that the function why makes. It does
+// nothing and returns nil if s has become ready or, with onlyQueued, if s has left the queue.
 func (p *Pool) abandon(s *startup, onlyQueued bool, why func() error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -193,8 +194,9 @@ func (p *Pool) room() bool {
 }
 
 // lacking returns how many bytes of memory the machine lacks for starts that take start
-// bytes in all; 0 if it has enough or its free memory is unknown. Memory of sandboxes that
-// are ending counts as available. The caller holds mu.
+// bytes in all. It returns 0 if the machine has enough, if its free memory is unknown, or if
+// Options switch the check off. Memory of sandboxes that are ending counts as available. The
+// caller holds mu.
 func (p *Pool) lacking(start int64) int64 {
 	if p.o.FreeMemory < 0 {
 		return 0
@@ -316,15 +318,15 @@ func startError(err error) error {
 type startup struct {
 	key      key
 	ready    chan struct{} // closed once instance or err is set
-	gone     chan struct{} // if it was stopped while starting: closed when nothing is left of it
+	gone     chan struct{} // set with dropped; closed when nothing of the sandbox is left
 	instance *instance
 	err      error
 	waiters  int // each owns one of instance.refs once ready is closed
 	queued   bool
 	since    time.Time
-	waited   time.Duration // time in the queue; set when it leaves the queue
-	short    bool          // the machine was short of memory meanwhile
-	dropped  error         // set if it was stopped before it was ready
+	waited   time.Duration // time in the queue; set when the start leaves the queue
+	short    bool          // the machine was short of memory while the start waited
+	dropped  error         // set if the start was stopped before it was ready
 	why      StopReason
 }
 

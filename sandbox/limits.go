@@ -29,8 +29,9 @@ const (
 	LimitOutput    Limit = "sandbox.output_chars"
 )
 
-// signs are messages of programs at a limit. They come from the command's output, so the notes are
-// worded as guesses. They are compiled at their first use, because most processes do not need them.
+// signs match the messages of programs that reach a limit. Such messages come from the command's
+// output, so the notes are worded as guesses. The expressions are compiled at their first use,
+// because most processes do not need them.
 var signs = sync.OnceValue(func() []sign {
 	return []sign{
 		{LimitDisk, regexp.MustCompile(`No space left on device|\bENOSPC\b|not enough (disk )?space|[Dd]isk full`)},
@@ -45,15 +46,15 @@ type sign struct {
 	says  *regexp.Regexp
 }
 
-// sizeSignal ends a program that writes beyond the limit of a file; sizeExit is the shell's
-// exit code for it.
+// sizeSignal ends a program that writes beyond the size limit of a file. sizeExit is the shell's
+// exit code for this signal.
 const (
 	sizeSignal = "SIGXFSZ"
 	sizeExit   = 128 + 25
 )
 
-// limitsMet returns the limits that an agent's result suggests. LimitDisk stands for every
-// limit with the message "No space left on device".
+// limitsMet returns the limits that a command seems to have reached, judged by its result.
+// LimitDisk stands for every limit with the message "No space left on device".
 func limitsMet(er protocol.ExecResult) []Limit {
 	var met []Limit
 	for _, s := range signs() {
@@ -73,7 +74,7 @@ func (c *command) noteLimits(ctx context.Context, er protocol.ExecResult) {
 	o := &c.pool.o
 	for _, l := range limitsMet(er) {
 		if er.ExitCode == 0 && er.End == protocol.Exited && l != LimitDisk {
-			continue // it only printed such a message, or recovered
+			continue // the command only printed such a message, or recovered
 		}
 		if l != LimitDisk {
 			c.met(l)
@@ -94,7 +95,7 @@ func (c *command) noteLimits(ctx context.Context, er protocol.ExecResult) {
 	}
 }
 
-// met adds one limit, and a note that says what it is and who can raise it.
+// met adds one limit to the answer, and a note that explains the limit.
 func (c *command) met(l Limit) {
 	if !slices.Contains(c.res.Limits, l) {
 		c.res.Limits = append(c.res.Limits, l)
@@ -140,12 +141,12 @@ func (l Limit) key() string {
 	return string(l)
 }
 
-// lookCommand prints, for the space and for /tmp, the free blocks and the free inodes. It creates
-// no file, and exec keeps it in the process of its shell.
+// lookCommand prints the free blocks and the free inodes of the space and of /tmp. It must work in
+// a full sandbox, so it creates no file, and with exec it needs no second process.
 const lookCommand = "exec stat -f -c '%a %d' . /tmp"
 
-// scarceBlocks and scarceInodes are the free amounts that count as full, because a failed
-// write may leave a little free.
+// A file system with fewer free blocks than scarceBlocks, or fewer free inodes than scarceInodes,
+// counts as full, because a failed write may leave a little free.
 const (
 	scarceBlocks = 16
 	scarceInodes = 4
@@ -188,8 +189,8 @@ func parseFull(s string) []Limit {
 	return full
 }
 
-// renew replaces a full sandbox before the next command, if all its changes are committed:
-// the new one starts from them, with an empty disk.
+// renew stops a full sandbox if all its changes are committed and nothing else uses it. The next
+// command starts a new sandbox from these changes, with an empty disk.
 func (c *command) renew() {
 	full := slices.Contains(c.res.Limits, LimitDisk) || slices.Contains(c.res.Limits, LimitInodes)
 	p := c.pool

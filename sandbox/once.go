@@ -20,7 +20,8 @@ type Once struct {
 	Runtime space.Runtime
 	// Dir is the directory of temporary files. It must exist.
 	Dir string
-	// Limits bound the sandbox. WallTime bounds the command, and FileSize the output.
+	// Limits bound the sandbox. Limits.WallTime also bounds the command, and Limits.FileSize the
+	// content of the file Output.
 	Limits space.Limits
 	// Command is the text for bash -c. It runs in a directory that contains Files, and
 	// writes the file Output there.
@@ -33,13 +34,14 @@ type Once struct {
 type OnceResult struct {
 	End      protocol.End
 	ExitCode int
-	// Output is the content of the output file; nil if the command wrote none. Problem says why the
-	// content of an existing file is missing, such as its size.
+	// Output is the content of the output file; nil if the command failed or wrote none. Problem
+	// says why the content of an existing file is missing, such as its size, or why the sandbox
+	// ended if End is protocol.Lost.
 	Output  []byte
 	Problem string
 }
 
-// Run runs the command. The error is the runtime's if the sandbox does not start.
+// Run runs the command. If the sandbox does not start, the error wraps that of the runtime.
 func (o Once) Run(ctx context.Context) (_ OnceResult, err error) {
 	checkout, err := o.checkout()
 	if err != nil {
@@ -77,7 +79,7 @@ func (o Once) Run(ctx context.Context) (_ OnceResult, err error) {
 	if err == nil || ctx.Err() != nil {
 		return out, err
 	}
-	// The command ended its sandbox.
+	// The sandbox ended while the command ran.
 	if err = endOf(ctx, sb, err); errors.Is(err, space.ErrOutOfMemory) {
 		return OnceResult{End: protocol.OutOfMemory, ExitCode: -1}, nil
 	}
@@ -89,15 +91,15 @@ const (
 	onceCollect = 30 * time.Second
 )
 
-// checkout writes the files of the command.
+// checkout writes the files of the command to a new checkout for its sandbox.
 func (o Once) checkout() (*space.Checkout, error) {
-	dir, err := os.MkdirTemp(o.Dir, "command-") // of mode 0700
+	dir, err := os.MkdirTemp(o.Dir, "command-") // with mode 0700
 	if err != nil {
 		return nil, err
 	}
 	c := &space.Checkout{Dir: filepath.Join(dir, "space"), GitView: filepath.Join(dir, "git"), Library: filepath.Join(dir, "library"), Release: func() {}}
 	for _, d := range []string{c.Dir, c.GitView, c.Library} {
-		err = errors.Join(err, os.Mkdir(d, 0o777), os.Chmod(d, 0o777)) // whatever the umask
+		err = errors.Join(err, os.Mkdir(d, 0o777), os.Chmod(d, 0o777)) // Chmod ignores the umask
 	}
 	for name, content := range o.Files {
 		file := filepath.Join(c.Dir, name)

@@ -49,7 +49,7 @@ type Options struct {
 	// Pending stores files that cannot be committed, for the next sandbox; without it they
 	// are lost with their sandbox.
 	Pending Pending
-	// Connect speaks to the agent of a sandbox that was just started; default
+	// Connect connects to the agent of a sandbox that was just started; default
 	// protocol.Connect.
 	Connect func(ctx context.Context, conn io.ReadWriteCloser, b protocol.Boot) (Agent, error)
 	// Env is added to the environment of every command; default DefaultEnv.
@@ -59,32 +59,32 @@ type Options struct {
 	// means no limit.
 	Limits space.Limits
 
-	MaxSandboxes int   // that exist or start at the same time; default 32
+	MaxSandboxes int   // sandboxes that exist or start at the same time; default 32
 	MaxMemory    int64 // bytes that all sandboxes together may use before idle ones are stopped; default 4 GiB
 	// FreeMemory is how many bytes of memory must stay available, in the machine or the
-	// server's cgroup, when a sandbox starts; idle ones are stopped for it. Default 64 MiB;
-	// negative means no check.
+	// server's cgroup, when a sandbox starts. Idle sandboxes are stopped to free memory. Default
+	// 64 MiB; negative means no check.
 	FreeMemory  int64
 	StartMemory int64 // bytes that a sandbox counts as until it was measured; default 32 MiB
-	MaxCommands int   // running at once in one sandbox; more wait; default 32
-	MaxQueue    int   // users and spaces waiting for a sandbox; default 256
+	MaxCommands int   // commands that run at once in one sandbox; others wait; default 32
+	MaxQueue    int   // starts of sandboxes that wait for room; default 256
 
-	QueueTime   time.Duration // waiting for a sandbox, at most; default 40 s
-	StartTime   time.Duration // starting a sandbox, with its checkout, at most; default 2 min
-	IdleStop    time.Duration // after the last command or job; default 10 min
+	QueueTime   time.Duration // how long a command may wait for a sandbox; default 40 s
+	StartTime   time.Duration // how long a start may take, with its checkout; default 2 min
+	IdleStop    time.Duration // how long a sandbox stays without a command or job; default 10 min
 	DetachAfter time.Duration // when a running command becomes a job; default 45 s, negative never
-	WallTime    time.Duration // of a command or job; default Limits.WallTime, else 10 min
-	Grace       time.Duration // between SIGTERM and SIGKILL; default 5 s
-	CollectTime time.Duration // collecting and committing, at most; default 2 min
+	WallTime    time.Duration // limit of a command or job; default Limits.WallTime, else 10 min
+	Grace       time.Duration // time between SIGTERM and SIGKILL; default 5 s
+	CollectTime time.Duration // how long collecting and committing may take; default 2 min
 	// ViewTime is how long a command waits until git inside the sandbox shows the newest
 	// commit; the command then starts anyway. Default 2 s.
 	ViewTime   time.Duration
-	SweepEvery time.Duration // between looks at idleness and memory; default 2 s
+	SweepEvery time.Duration // time between checks for idle sandboxes and of memory; default 2 s
 	// AnswerTime is how long the agent of a used sandbox may take to answer a heartbeat
 	// before the sandbox is ended as hung; default 20 s.
 	AnswerTime time.Duration
-	AgentRest  time.Duration // from its last request until an agent gives memory back; default 2 s
-	ReapEvery  time.Duration // between searches for orphans; default 1 min, negative never
+	AgentRest  time.Duration // how long after its last request an agent frees memory; default 2 s
+	ReapEvery  time.Duration // time between searches for orphans; default 1 min, negative never
 
 	OutputChars int   // characters of a command's output that the caller gets; default 30,000
 	SavedOutput int64 // bytes of each stream that stay in the sandbox; default 16 MiB
@@ -92,8 +92,11 @@ type Options struct {
 	MaxFile        int64 // bytes of one changed file; default 10 MiB
 	MaxChange      int64 // bytes of one change set; a larger change becomes several; default 100 MiB
 	MaxChangeFiles int   // entries of one change set; default 50,000
-	MaxApplyFiles  int   // files brought into a running sandbox at once; more restart it; default 2,000
-	MaxApplyBytes  int64 // bytes brought into a running sandbox at once; default 64 MiB
+	// MaxApplyFiles and MaxApplyBytes limit the update of a running sandbox to head. If more
+	// changed, a new sandbox replaces it, or the update waits until no other command or job uses
+	// the sandbox. Default 2,000 files and 64 MiB.
+	MaxApplyFiles int
+	MaxApplyBytes int64
 	// MaxPendingFile is the largest pending file, in bytes. Default 32 MiB, but at most a sixteenth
 	// of a sandbox's memory. It is never more than MaxChange or less than MaxFile.
 	MaxPendingFile int64
@@ -135,7 +138,7 @@ const (
 	StopAsked   StopReason = "asked"   // StopUser, StopMember, EndSpace, or an overdue job
 	StopHistory StopReason = "history" // StopSpace: a person changes the space's history
 	StopClosed  StopReason = "closed"  // the server ends
-	StopRefresh StopReason = "refresh" // too much changed in the space to bring it in
+	StopRefresh StopReason = "refresh" // too much changed in the space to update the sandbox
 	StopMemory  StopReason = "memory"  // out of memory
 	StopFull    StopReason = "full"    // its committed changes filled it
 	StopHung    StopReason = "hung"    // it did not answer heartbeats
@@ -153,9 +156,8 @@ func DefaultLimits() space.Limits {
 	}, 256<<20)
 }
 
-// WithDisk returns l with room for disk bytes of changed files. One file may have half of
-// it, /tmp has a quarter as much in addition, and the number of files is 100,000 for 256
-// MiB.
+// WithDisk returns l with room for disk bytes of changed files. One file may have half of disk.
+// /tmp has a quarter of disk in addition. For each 256 MiB of disk, there may be 100,000 files.
 func WithDisk(l space.Limits, disk int64) space.Limits {
 	l.Disk, l.FileSize, l.Tmp = disk, disk/2, disk/4
 	l.Inodes = disk / (1 << 20) * 100_000 / 256

@@ -196,8 +196,8 @@ func Clean(b []byte) string {
 // cleaner remembers how far it has searched for the end of a control string, so that many
 // unterminated ones do not each cause a new search.
 type cleaner struct {
-	noST  int // no string terminator (ST) begins from the start of the last search to here
-	noBEL int // likewise, neither ST nor BEL begins
+	noST  int // the last search for a string terminator (ST) found none before this position
+	noBEL int // the last search for ST or BEL found neither before this position
 }
 
 // escape returns the end of the escape sequence that begins at i.
@@ -246,9 +246,9 @@ func skipFinal(b []byte, i int, lo byte) int {
 	return i
 }
 
-// stringEnd returns the end of the control string that begins at i: after ST or, if allowed, BEL; i
-// itself if neither follows soon. Neither begins between i and *none, which stringEnd advances if
-// it finds none.
+// stringEnd returns the end of the control string that begins at i. The end is after ST or, if bel
+// is true, after BEL. If neither follows within maxControlString bytes, stringEnd returns i.
+// Earlier searches found no end before *none. If stringEnd finds no end, it advances *none.
 func stringEnd(b []byte, i int, bel bool, none *int) int {
 	limit := min(len(b), i+maxControlString)
 	for n := max(i, *none); n < limit; n++ {

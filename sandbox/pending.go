@@ -25,15 +25,15 @@ type pendingFile struct {
 	why  string
 	code fault.Code
 	lost string
-	// unkept says why Options.Pending did not store it. Each collection that reports the
+	// unkept says why Options.Pending did not store the file. Each collection that reports the
 	// file tries again.
 	unkept string
 	// acked means that the agent reports the path only when it changes; otherwise each
 	// collection reports it.
 	acked bool
-	// outside means that it could not be restored in the sandbox.
+	// outside means that the file could not be restored in the sandbox.
 	outside bool
-	seen    uint64 // the last collection that reported it
+	seen    uint64 // the last collection that reported the file
 }
 
 func pendingFileOf(f pending.File) pendingFile {
@@ -93,9 +93,9 @@ func (d *draft) keepChange(c space.Change, why string, err error) {
 }
 
 // keepBack updates Options.Pending after a batch: it stores the draft's pending files and
-// drops those that the batch resolves. Both are durable when keepBack returns, so the caller
-// then acknowledges the batch, except for the returned paths: these were not stored, and the
-// agent must report them again.
+// drops those that the batch resolves. Both changes are durable when keepBack returns, so the
+// caller can then acknowledge the batch. The returned paths were not stored: the caller must not
+// acknowledge them, so that the agent reports them again.
 func (b *instance) keepBack(ctx context.Context, batch protocol.Batch, d *draft) []string {
 	if b.pool.o.Pending == nil || len(d.pending) == 0 && len(b.pending) == 0 {
 		return nil
@@ -142,7 +142,7 @@ func (b *instance) resolved(reported reports, still map[string]bool) []string {
 	return list
 }
 
-// unacked records the paths that are not acknowledged.
+// unacked records that the paths in except are not acknowledged.
 func (b *instance) unacked(except []string) {
 	for _, p := range except {
 		if h, ok := b.pending[p]; ok {
@@ -212,8 +212,8 @@ func (b *instance) show() {
 		return
 	}
 	list := make([]space.Rejection, 0, len(b.pending))
-	// The worst comes first in each text, because a long text may be cut. The keys of lost and gone
-	// are rejected paths, or directories above them.
+	// In each text, the loss of the file comes first, because a long text may be cut. The keys of
+	// lost and gone are rejected paths, or directories above them.
 	lost, gone := map[string]string{}, map[string]bool{}
 	for _, p := range slices.Sorted(maps.Keys(b.pending)) {
 		h := b.pending[p]
@@ -248,7 +248,7 @@ func (b *instance) show() {
 	b.shown.Store(&list)
 }
 
-// stillPending names the pending files, for an error, which has no list of them.
+// stillPending names the pending files in a sentence, because an error has no list of them.
 func (b *instance) stillPending() string {
 	list := b.shown.Load()
 	if list == nil {
@@ -274,8 +274,7 @@ func (b *instance) hasUnder(dir string) bool {
 	return false
 }
 
-// refusedAt returns the refusal that names a path: its own, or that of a
-// directory above it.
+// refusedAt returns the refused path that covers p: p itself, or a directory above p.
 func (b *instance) refusedAt(p string) (string, bool) {
 	for ; p != "." && p != "/"; p = path.Dir(p) {
 		if _, ok := b.refused[p]; ok {
@@ -286,8 +285,8 @@ func (b *instance) refusedAt(p string) (string, bool) {
 }
 
 // uncommitted reports whether a path, or a file in place of a directory above it, could not be
-// committed. The agent would let an application replace the file, because the host has acknowledged
-// it.
+// committed. The caller must not update such a path: the agent would let the update replace the
+// file, because the host has acknowledged the file.
 func (b *instance) uncommitted(p string) bool {
 	if len(b.pending)+len(b.refused) == 0 {
 		return false

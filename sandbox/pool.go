@@ -198,7 +198,8 @@ func (p *Pool) EndSpace(ctx context.Context, id space.SpaceID) error {
 	return p.stop(ctx, func(k key) bool { return k.space == id }, StopAsked)
 }
 
-// StopMember ends the sandbox of one user in one space, for a removed member.
+// StopMember ends the sandbox of one user in one space, for a member who was removed or may no
+// longer write.
 func (p *Pool) StopMember(ctx context.Context, u space.UserID, id space.SpaceID) error {
 	return p.stop(ctx, func(k key) bool { return k == key{u, id} }, StopAsked)
 }
@@ -314,8 +315,8 @@ func (p *Pool) housekeep() {
 	}
 }
 
-// sweep stops idle sandboxes and those that hang, measures the memory of the others, and stops more
-// if it is scarce.
+// sweep stops idle sandboxes and those that hang. It measures the memory of the sandboxes in use,
+// and stops more sandboxes if memory is scarce.
 func (p *Pool) sweep(now time.Time) {
 	p.mu.Lock()
 	var doubtful, measure []*instance
@@ -354,8 +355,8 @@ func (p *Pool) sweep(now time.Time) {
 // measureTime limits one measurement of a sandbox's memory.
 const measureTime = 2 * time.Second
 
-// measure records an instance's memory, and ends the instance if it uses a quarter more than
-// its limit. This is the last resort if there is no cgroup.
+// measure records an instance's memory, and ends the instance if it exceeds its limit by more
+// than a quarter. This is the last resort if no cgroup enforces the limit.
 func (p *Pool) measure(b *instance) {
 	ctx, cancel := context.WithTimeout(p.hard, measureTime)
 	defer cancel()
@@ -384,8 +385,8 @@ func (p *Pool) measure(b *instance) {
 	}
 }
 
-// relieve stops the least recently used idle sandboxes while all together use
-// more memory than they may, or the machine has too little left. The caller holds mu.
+// relieve stops the least recently used idle sandboxes while all sandboxes together use more
+// memory than they may, or the machine has too little left. The caller holds mu.
 func (p *Pool) relieve() {
 	if len(p.instances) == 0 {
 		return

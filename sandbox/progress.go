@@ -8,8 +8,8 @@ import (
 	"satchel/sandbox/protocol"
 )
 
-// Rates of progress: as often as a person can follow, and often enough that a
-// client does not take a quiet command for a dead one.
+// Limits of progress reports. progressEvery is as often as a person can follow. heartbeat is often
+// enough that a client does not take a quiet command for a dead one.
 const (
 	progressEvery = 250 * time.Millisecond
 	heartbeat     = 5 * time.Second
@@ -17,7 +17,8 @@ const (
 	lineBuffer    = 4 * progressLine
 )
 
-// reporter turns new output into calls of Request.OnProgress. A nil reporter does nothing.
+// reporter turns new output into calls of Request.OnProgress. The methods phase and stop do
+// nothing for a nil reporter.
 type reporter struct {
 	began time.Time
 	done  chan struct{}

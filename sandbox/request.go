@@ -16,8 +16,8 @@ type Request struct {
 	Comment string // the message of its commits
 	// ReadOnly runs the command with a space that it cannot write to.
 	ReadOnly bool
-	// Background makes the command a job at once. Attached keeps it from becoming one: it
-	// ends at its time limit at the latest.
+	// Background makes the command a job at once. Attached keeps the command from becoming a
+	// job: Exec waits until the command ends, at its time limit at the latest.
 	Background, Attached bool
 	// WallTime of the command and IdleStop of its sandbox replace the pool's; zero
 	// means the pool's.
@@ -26,7 +26,7 @@ type Request struct {
 	// same user and space then counts as the first. It is for spaces with names that
 	// callers invent, whose records would otherwise pile up.
 	Ephemeral bool
-	Author    space.Person // of the commits
+	Author    space.Person // the author of the commits
 	Tool      string       // for the commits' trailers
 	Client    string
 	// OnProgress reports what happens, at most four times a second and at least
@@ -39,7 +39,7 @@ func (r Request) meta() space.Meta {
 	return space.Meta{Author: r.Author, Message: r.Comment, Tool: r.Tool, Client: r.Client}
 }
 
-// Phase is what a command waits for.
+// Phase is the stage that a command has reached.
 type Phase string
 
 // The phases, in order. A command may skip all but PhaseRunning.
@@ -50,11 +50,11 @@ const (
 	PhaseSaving   Phase = "saving" // its changes are committed
 )
 
-// Progress is a sign of life.
+// Progress is a report on a command that has not ended.
 type Progress struct {
 	Phase   Phase
 	Elapsed time.Duration // since Exec was called
-	Bytes   int64         // of output so far
+	Bytes   int64         // bytes of output so far
 	Line    string        // the newest line of output, cleaned, at most 200 characters
 }
 
@@ -64,10 +64,10 @@ type Result struct {
 	End            protocol.End
 	ExitCode       int
 	Signal         string // such as "SIGKILL"; empty if the command exited
-	JobID, JobDir  string // of a job
+	JobID, JobDir  string // set if the command continues as a job
 	Duration       time.Duration
-	// Commits are those that changed the space since the command began, oldest first. They include
-	// commits that were made when another command ended.
+	// Commits are the commits that this sandbox made since the command began, oldest first. They
+	// include commits that were made when another command ended.
 	Commits []space.Commit
 	// Refused lists files that could not be committed and that no earlier answer named.
 	// They stay in the sandbox until it ends.
@@ -79,8 +79,9 @@ type Result struct {
 	// Conflicts lists the paths that somebody else changed too. Both versions are in the
 	// space and in the sandbox.
 	Conflicts []space.Conflict
-	// NotSaved says why not all changes could be committed; otherwise it is nil. While the sandbox
-	// runs, the other changes stay in it, and the end of the next command tries again.
+	// NotSaved says why some changes could not be committed; it is nil if all were committed. While
+	// the sandbox runs, the uncommitted changes stay in it, and the next command commits them at
+	// its end if possible.
 	NotSaved error
 	// Applied lists the files that others had changed and that the pool updated in
 	// the sandbox before the command ran.
@@ -91,8 +92,8 @@ type Result struct {
 	// of the same user and space; Notes then say what is gone.
 	Restarted  bool
 	Generation uint64 // counts the sandboxes of this user and space
-	// Limits are those that the command reached, as far as its output and its files show.
-	// Notes explain each.
+	// Limits are the limits that the command reached, as far as its output and its files show.
+	// Notes explain each limit.
 	Limits []Limit
 	// Notes are other sentences for the caller.
 	Notes []string

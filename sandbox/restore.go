@@ -73,7 +73,7 @@ func (b *instance) restore(ctx context.Context) error {
 	return nil
 }
 
-// problemOf returns why an agent did not carry out an application, or "" if it did.
+// problemOf returns why an agent did not apply an entry, or "" if it did.
 func problemOf(r protocol.ApplyResult) string {
 	if r.Dirty && r.Problem == "" {
 		return "something else is in its place"
@@ -139,7 +139,7 @@ func (b *instance) plan(ctx context.Context, files []pending.File) (returning, e
 	return back, nil
 }
 
-// at returns the file at a path of the seed. free is false if the seed has a directory
+// at returns the file at a path of the view. free is false if the view has a directory
 // there, or a file where the path needs directories.
 func at(ctx context.Context, r *reader, p space.Path) (now file, free bool, err error) {
 	if now, err = r.get(ctx, p); err != nil || now.exists() {
@@ -273,7 +273,7 @@ func (b *instance) dropPending(ctx context.Context, top string) (int, error) {
 	b.pool.mu.Lock()
 	meta, wrote := b.last, b.wrote
 	b.pool.mu.Unlock()
-	if wrote { // files that were fixed or deleted since are no longer pending
+	if wrote { // the collection drops files that were fixed or deleted since
 		var s saved
 		if b.collect(ctx, meta, &s); s.agent {
 			return 0, s.err
@@ -295,7 +295,7 @@ func (b *instance) dropPending(ctx context.Context, top string) (int, error) {
 		}
 		entries = append(entries, e)
 	}
-	// Deeper paths first, so that directories can be removed.
+	// Deeper paths come first, so that directories can be removed.
 	slices.SortFunc(entries, func(x, y protocol.ApplyEntry) int { return strings.Compare(y.Path, x.Path) })
 	results, err := b.agent.Apply(ctx, entries)
 	if err != nil {

@@ -115,7 +115,7 @@ func (b *instance) rejectPaths(list []space.FileChange) *rejectedPaths {
 	return o
 }
 
-// add records a path once, until it changes.
+// add reports a path once, and again only after the path has changed.
 func (o *rejectedPaths) add(p space.Path, err error) {
 	if o.instance.outside[p] {
 		return
@@ -139,8 +139,8 @@ func (o *rejectedPaths) notes() []string {
 	return []string{fmt.Sprintf("Some of the repository's files cannot be in a sandbox: %s. Only a person can fix this, in the repository.", strings.Join(names, ", "))}
 }
 
-// smallEnough leaves out files that are too large for a running sandbox: their contents
-// would be in memory, here and inside.
+// smallEnough leaves out files that are too large for a running sandbox. Their contents would be
+// in the memory of this process and of the sandbox.
 func (b *instance) smallEnough(list []space.FileChange) (small []space.FileChange, notes []string) {
 	for _, c := range list {
 		if c.New == "" || c.Size <= b.pool.o.MaxApplyBytes {
@@ -162,8 +162,8 @@ func (b *instance) behindFor(notes []string, p space.Path, why string) []string 
 	return append(notes, fmt.Sprintf("The newer version of %s could not be copied into the sandbox: %s.", shown(string(p)), why))
 }
 
-// wanted lists the differences between the sandbox and head: deletions first, so that a
-// file can become a directory, then by path.
+// wanted lists the differences between the sandbox and head. Deletions come first, so that a
+// file can become a directory.
 func (b *instance) wanted(ctx context.Context, head space.CommitID) ([]space.FileChange, error) {
 	var list []space.FileChange
 	if head != b.head {
@@ -230,7 +230,7 @@ const (
 )
 
 // applyEntries reads the contents of the first n files of list, for one call of Apply. The
-// caller has checked their sizes. Damaged files stay unchanged inside.
+// caller has checked their sizes. Damaged files stay unchanged in the sandbox.
 func (b *instance) applyEntries(ctx context.Context, list []space.FileChange, out *rejectedPaths) (n int, entries []protocol.ApplyEntry, damaged []space.Path, err error) {
 	var bytes int
 	for ; n < len(list) && n < applyFiles && bytes < applyBytes; n++ {
@@ -248,8 +248,8 @@ func (b *instance) applyEntries(ctx context.Context, list []space.FileChange, ou
 	return n, entries, damaged, nil
 }
 
-// applyEntry returns the entry that updates one file to head. It deletes a link that leads
-// out of the space, because checkouts leave out such links too.
+// applyEntry returns the entry that updates one file to head. For a link that leads out of the
+// space, the entry deletes the link, because checkouts leave out such links too.
 func (b *instance) applyEntry(ctx context.Context, c space.FileChange, out *rejectedPaths) (protocol.ApplyEntry, error) {
 	e := protocol.ApplyEntry{Path: string(c.Path), Delete: c.New == "", Mode: c.NewMode}
 	if e.Delete {

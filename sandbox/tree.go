@@ -16,9 +16,9 @@ import (
 type treeState struct {
 	view    view
 	head    space.CommitID          // the commit to which the sandbox was last updated
-	behind  map[space.Path]struct{} // older inside than in head: changed in both, or not written
+	behind  map[space.Path]struct{} // paths that are older in the sandbox than in head
 	failed  map[space.Path]string   // why a path of behind was not written, as reported
-	outside map[space.Path]bool     // reported as impossible in a sandbox
+	outside map[space.Path]bool     // paths that were reported as impossible in a sandbox
 	refused map[string]space.Rejection
 	retry   map[string]bool // paths of refused that each collection reports again
 	pending map[string]pendingFile
@@ -42,9 +42,9 @@ func newTreeState(s space.Checkouts, id space.SpaceID, seed *space.Checkout) tre
 
 // saved is the outcome of a collection.
 type saved struct {
-	refused    []space.Rejection // not reported before
+	refused    []space.Rejection // rejections that no earlier answer reported
 	conflicts  []space.Conflict
-	unreported int // refusals beyond maxRefused
+	unreported int // the number of refusals beyond maxRefused
 	notes      []string
 	err        error // why changes stay uncommitted
 	agent      bool  // err comes from the agent: the sandbox is broken
@@ -55,7 +55,7 @@ type saved struct {
 const maxRounds = 1000
 
 // save commits the changes in the sandbox since the last save. It must finish even if the
-// caller has gone, so ctx is the pool's.
+// caller has gone, so ctx must be a context of the pool.
 func (b *instance) save(ctx context.Context, meta space.Meta) saved {
 	var s saved
 	if err := b.tree.lock(ctx); err != nil {
@@ -75,7 +75,7 @@ func (b *instance) collect(ctx context.Context, meta space.Meta, s *saved) {
 	}
 	b.collections++
 	defer b.show()
-	keep := true // paths that the Committer rejected wait for a later collection
+	keep := true // if set, paths that the Committer rejected wait for a later collection
 	whole := false
 	retry := map[string]bool{}
 	for range maxRounds {
@@ -93,7 +93,7 @@ func (b *instance) collect(ctx context.Context, meta space.Meta, s *saved) {
 		b.pool.o.Metrics.collected(time.Since(began), len(batch.Entries), err)
 		if err != nil {
 			if s.err, s.agent = err, errors.Is(err, protocol.ErrProtocol); s.agent {
-				b.die(err) // the peer is no longer our agent
+				b.die(err) // the peer broke the protocol, so it cannot be our agent
 			}
 			return
 		}
@@ -105,7 +105,7 @@ func (b *instance) collect(ctx context.Context, meta space.Meta, s *saved) {
 		if err := b.agent.Ack(ctx, batch.ID, except); err != nil {
 			if len(except) == 0 && !batch.More {
 				// Everything is committed, so the error only concerns the sandbox.
-				b.pool.o.Logger.Warn("the sandbox does not take note of a commit", "space", b.key.space, "err", err)
+				b.pool.o.Logger.Warn("the sandbox did not acknowledge a commit", "space", b.key.space, "err", err)
 				return
 			}
 			s.err, s.agent = err, true
@@ -128,7 +128,7 @@ func (b *instance) collect(ctx context.Context, meta space.Meta, s *saved) {
 	}
 	for p := range b.retry {
 		if !retry[p] {
-			delete(b.refused, p) // it was deleted or committed
+			delete(b.refused, p) // the path was deleted or committed
 		}
 	}
 	if b.retry = retry; !keep {
@@ -145,7 +145,7 @@ func (b *instance) collect(ctx context.Context, meta space.Meta, s *saved) {
 		if err != nil {
 			b.pool.o.Logger.Warn("a conflict could not be brought into the sandbox", "space", b.key.space, "err", err)
 		}
-		s.notes = append(s.notes, notes...) // each is reported once
+		s.notes = append(s.notes, notes...) // syncToHead reports each problem once
 	}
 }
 
@@ -256,7 +256,7 @@ func (b *instance) since(mark int) []space.Commit {
 	return slices.Clone(b.commits[max(0, min(mark-b.made, len(b.commits))):])
 }
 
-// notSaved is the error for a caller whose changes could not be committed.
+// notSaved returns the error for a caller whose changes could not be committed.
 func notSaved(err error) error {
 	if err == nil {
 		return nil

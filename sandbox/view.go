@@ -79,7 +79,7 @@ const loadAbove = 128
 type reader struct {
 	*view
 	seedFiles map[space.Path]file // the whole seed, if loaded
-	seedPaths []space.Path        // its paths, sorted
+	seedPaths []space.Path        // the sorted keys of seedFiles
 	overPaths []space.Path        // the sorted keys of over, if loaded
 	ancestors map[space.Path]file // what filesAbove has looked up
 }
@@ -137,7 +137,7 @@ func (r *reader) filesAbove(ctx context.Context, p space.Path) ([]space.Path, er
 }
 
 // under returns the files that the view has below the directory p. With seedOnly it leaves
-// out files that were committed or applied since the start.
+// out files that were committed or applied since the sandbox started.
 func (r *reader) under(ctx context.Context, p space.Path, seedOnly bool) (map[space.Path]file, error) {
 	found := map[space.Path]file{}
 	if r.seedFiles != nil {

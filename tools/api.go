@@ -7,7 +7,7 @@ import (
 	"satchel/internal/space"
 )
 
-// Caller is the client that calls a tool, and how its answers are presented.
+// Caller describes the client that calls a tool, and how answers to this client are presented.
 type Caller struct {
 	service.Actor
 	// ChatGPT reports that the caller accepts only the versions of search and fetch that
@@ -27,11 +27,11 @@ type Caller struct {
 type Tool struct {
 	Name         string
 	Title        string
-	Description  string // under 2,048 characters; the first words say when to call it
+	Description  string // under 2,048 characters; its first words say when to call the tool
 	InputSchema  json.RawMessage
 	OutputSchema json.RawMessage // nil if the answer is only text
-	Scope        space.Scope     // what a call needs
-	// The hints of MCP's tool annotations. All are always sent.
+	Scope        space.Scope     // the scope that a caller needs
+	// The hints of MCP's tool annotations. All four are always sent.
 	ReadOnly    bool
 	Destructive bool
 	Idempotent  bool
@@ -41,8 +41,8 @@ type Tool struct {
 // Content is one part of an answer: text, or an image.
 type Content struct {
 	Text  string
-	Image []byte // or, of a resource, any binary content; nil for a text
-	MIME  string // the type of Image or, of a resource, of Text
+	Image []byte // an image, or any binary content of a resource; nil for a text
+	MIME  string // the type of Image; in a resource, also of Text
 }
 
 // Result is a tool's answer.
@@ -57,8 +57,8 @@ type Result struct {
 	IsError bool
 }
 
-// Progress is called in order during a call. total is zero if it is unknown. A tool may call it
-// often, because the function limits the rate.
+// Progress reports how far a call is. The reports come in order. total is zero if it is unknown.
+// A tool may report often, because the function limits the rate.
 type Progress func(done, total float64, message string)
 
 // Resource is a document of the space that clients can list and read:

@@ -24,9 +24,9 @@ import (
 type arguments struct {
 	values   map[string]json.RawMessage
 	known    []string
-	unknown  []string // names that are not among known
+	unknown  []string // given names that are not in known, at most maxProblems
 	problems []string
-	closed   bool // no further problem is added
+	closed   bool // problem ignores further problems
 }
 
 // parseArguments reads a JSON object. Its names must be in known.
@@ -98,7 +98,7 @@ func (a *arguments) problem(format string, v ...any) {
 	}
 }
 
-// explain reports text, in place of the usual text, if an unknown argument with this name is given.
+// explain reports text in place of the usual message about an unknown argument with this name.
 func (a *arguments) explain(name, text string) {
 	if i := slices.Index(a.unknown, name); i >= 0 {
 		a.unknown = slices.Delete(a.unknown, i, i+1)
@@ -106,8 +106,8 @@ func (a *arguments) explain(name, text string) {
 	}
 }
 
-// aboutUnknown returns the problem of an unknown name. It suggests a similar argument that
-// was not given.
+// aboutUnknown returns the message about an argument with an unknown name. It suggests a similar
+// argument that was not given.
 func (a *arguments) aboutUnknown(name string) string {
 	shown := clip(name, 60)
 	if len(a.known) == 0 {
@@ -146,7 +146,7 @@ func (a *arguments) wrongType(name, want string, got json.RawMessage) {
 	a.problem("The argument %q must be %s, not %s.", name, want, describeJSON(got))
 }
 
-// text returns a string, with its leading and trailing blanks.
+// text returns a string with its leading and trailing blanks, or "" if the argument is not given.
 func (a *arguments) text(name string) string {
 	v, ok := a.get(name)
 	if !ok {
@@ -285,7 +285,7 @@ func describeJSON(v json.RawMessage) string {
 	return "the number " + clip(string(v), 30)
 }
 
-// clip shortens s to at most n code points, with an ellipsis if it cut.
+// clip returns the first n code points of s. It adds an ellipsis if s has more.
 func clip(s string, n int) string {
 	if len(s) <= n {
 		return s

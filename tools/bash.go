@@ -87,7 +87,7 @@ func (s *Registry) bashReadonly(ctx context.Context, c Caller, raw json.RawMessa
 	return s.runBash(ctx, c, raw, p, nameBashReadonly, "command", "background")
 }
 
-// runBash returns an error if the command did not run. The result is an error if something ended
+// runBash returns an error if the command did not run. The Result has IsError if something ended
 // the command early, or if its changes were not saved. A command that ran and failed is not an
 // error: grep exits with 1 if nothing matches.
 func (s *Registry) runBash(ctx context.Context, c Caller, raw json.RawMessage, p Progress, name string, known ...string) (Result, error) {
@@ -160,7 +160,7 @@ func bashResult(q bashCall, r service.CommandResult, writer string) Result {
 	}
 }
 
-// Limits of a comment: git shows the first line of a message in lists.
+// Limits of a commit message. The first line is short, because git shows it in lists.
 const (
 	maxSubjectChars = 72
 	maxCommentChars = 2000
@@ -168,8 +168,8 @@ const (
 
 // commitMessage converts a comment to a commit message: one line of at most 72 characters and, if
 // the comment is longer, a body of one paragraph. It replaces line breaks with blanks and removes
-// control characters. So a comment can neither forge the trailers of the tool and the client nor
-// control a terminal.
+// control characters. So a comment can neither forge the trailers that name the tool and the
+// client, nor control a terminal.
 func commitMessage(comment string) string {
 	clean := strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {

@@ -21,8 +21,8 @@ const (
 	maxMetaFiles      = 200
 )
 
-// The maximum length of one text, in characters. No text of another package is longer, so a remedy
-// is never cut off.
+// Maximum lengths, in characters, of texts that other packages write. None of those texts is
+// longer, so the advice in them is never cut off.
 const (
 	maxReasonChars = 1000 // why a path was not committed
 	maxNoteChars   = 1500
@@ -30,9 +30,9 @@ const (
 )
 
 // bashText returns the text of a command's answer: the output, then one bracketed line for
-// each note. Lost changes come first. Otherwise a model that reads about a commit would
-// assume that all changes are saved. writer is the tool that can save changes. It is empty
-// if the caller has none.
+// each note. A line about changes that were not saved precedes the output. Otherwise a model
+// that reads about a commit would assume that all changes are saved. writer is the name of the
+// tool that can save changes. It is empty if the caller has no such tool.
 func bashText(q bashCall, r service.CommandResult, writer string) string {
 	var b strings.Builder
 	if r.NotSaved != nil {
@@ -62,7 +62,7 @@ func bashText(q bashCall, r service.CommandResult, writer string) string {
 	}
 	for _, n := range r.Notes {
 		if r.End == service.Detached && r.JobDir != "" && strings.Contains(n, r.JobDir) {
-			continue // the line above names the files of a job's output
+			continue // endText already names the files of the job's output
 		}
 		line("%s", clip(n, maxNoteChars))
 	}
@@ -83,7 +83,8 @@ func bashText(q bashCall, r service.CommandResult, writer string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// outputText ensures that the output of a stream ends with a line break.
+// outputText returns the output of a stream as valid UTF-8. Unless it is empty, it ends with a
+// line break.
 func outputText(s string) string {
 	s = strings.ToValidUTF8(s, "\ufffd")
 	if s != "" && !strings.HasSuffix(s, "\n") {
@@ -105,10 +106,10 @@ func notSavedText(err error) string {
 // lostText says what is lost when a sandbox ends during a command.
 const lostText = "The command's changes, the background processes and /tmp are lost. The next command starts a new sandbox."
 
-// longCommand is the shortest duration of a finished command that an answer mentions.
+// longCommand is the shortest duration that an answer mentions for a command that exited.
 const longCommand = 10 * time.Second
 
-// endText says how a command ended, or "" if it ended as commands usually do.
+// endText says how a command ended, or that it still runs. It returns "" for a quick success.
 func endText(q bashCall, r service.CommandResult) string {
 	took := durationText(r.Duration)
 	why := ""
@@ -190,7 +191,7 @@ func pushText(r service.CommandResult) string {
 		return ""
 	}
 	switch r.Push.State {
-	case "local": // nobody expects a push, and Meta has the state
+	case "local": // without a remote, nobody expects a push
 		return ""
 	case "pushed":
 		return "pushed" + detail
@@ -202,8 +203,8 @@ func pushText(r service.CommandResult) string {
 	return ""
 }
 
-// problemsText lists the changes that were not committed as the command left them. It quotes the
-// paths of files that are not committed, because a sandbox can put any bytes in them.
+// problemsText lists the changes that were not committed, the warnings and the conflicts. It quotes
+// the paths of files that are not committed, because such a path can contain any bytes.
 func problemsText(b *strings.Builder, r service.CommandResult) {
 	conflicts := allConflicts(r)
 	list := func(title string, n, most int, more string, item func(i int) string) {
@@ -266,8 +267,9 @@ func notFactsMeta(list []service.MemoryFact) []map[string]any {
 // factForm is how the file of a fact begins.
 const factForm = "---\nvalue: The fact in one sentence\n---"
 
-// notCommitted returns the refused changes of the commits, each with what happens to it if
-// that is known, and the files held from earlier commands. Lost files come first.
+// notCommitted returns the files that the commits of this command refused, and those that earlier
+// commands left uncommitted. A refused file has its entry in r.Pending if there is one, because
+// that entry also says what happens to the file. Lost files come first in both lists.
 func notCommitted(r service.CommandResult) (refused, earlier []space.Rejection) {
 	held := map[string]space.Rejection{}
 	for _, h := range r.Pending {
@@ -319,7 +321,7 @@ func allConflicts(r service.CommandResult) []space.Conflict {
 	return all
 }
 
-// heldBack returns the held files that none of the commits refused.
+// heldBack returns the files of r.Pending that none of this command's commits refused.
 func heldBack(r service.CommandResult) []space.Rejection {
 	refused := map[string]bool{}
 	for _, c := range r.Commits {
@@ -348,9 +350,9 @@ func durationText(d time.Duration) string {
 	return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
 }
 
-// bashMeta returns the machine-readable part of an answer. Its lists are limited. A missing
-// key means that nothing applies. For example, "limits" lists the keys of the limits that
-// the command reached (sandbox.Result.Limits).
+// bashMeta returns the machine-readable part of an answer. Its lists are limited. A key is
+// missing if there is nothing to report. For example, there is no "limits" if the command
+// reached none of the limits that sandbox.Result.Limits describes.
 func bashMeta(q bashCall, r service.CommandResult) map[string]any {
 	m := map[string]any{
 		"end":         r.End.String(),

@@ -39,8 +39,8 @@ type document struct {
 }
 
 // head returns the description of a document without its text. It uses the cache if the
-// same content was seen before. A damaged document has a problem and no digest, so that
-// lists still include the others.
+// same content was seen before. A damaged document is not an error: it has a problem and no
+// digest, so that a list still has the other documents.
 func (v view) head(ctx context.Context, e space.Entry) (docHead, error) {
 	if h, ok := v.s.cache.Get(e.Blob); ok {
 		return h, nil
@@ -116,13 +116,14 @@ func (v view) resources(ctx context.Context) ([]document, error) {
 // skill is a directory that contains a SKILL.md.
 type skill struct {
 	document
-	dir   string        // under skills/, such as "acme/refunds"
+	dir   string        // the path under skills/, such as "acme/refunds"
 	files []space.Entry // all files under dir, SKILL.md first
-	// wrong says why the skill cannot be offered to clients. It is empty if it can.
+	// wrong says why the skill cannot be offered to clients. It is empty for a valid skill.
 	wrong string
 }
 
-// skills lists every directory under skills/ that contains a SKILL.md, sorted.
+// skills lists the directories under skills/ that contain a SKILL.md, sorted by path. There are at
+// most Limits.Documents.
 func (v view) skills(ctx context.Context) ([]skill, error) {
 	entries, err := v.files(ctx, skillsDir)
 	if err != nil {
@@ -176,7 +177,7 @@ func (v view) linkedSkills(ctx context.Context) ([]string, error) {
 	return lines, nil
 }
 
-// check checks the rules of the skills extension (SEP-2640).
+// check says which rule of the skills extension (SEP-2640) the skill breaks, or returns "".
 func (k skill) check(l Limits) string {
 	switch {
 	case k.problem != "":

@@ -10,19 +10,19 @@ import (
 	"satchel/internal/space"
 )
 
-// maxCompletions limits the values of a Completion, as the protocol does (2025-11-25,
+// maxCompletions limits the values of a Completion, as MCP requires (2025-11-25,
 // server/utilities/completion).
 const maxCompletions = 100
 
 // Completion is a list of values for an argument, the likeliest first.
 type Completion struct {
 	Values []string
-	Total  int // of matching values
+	Total  int // the number of matching values, which can be more than len(Values)
 }
 
-// CompletePath returns paths of the space, or of the sources if the value begins with a slash, that
-// begin with the value. If there are none, it returns paths that contain the value. The error is a
-// fault.Forbidden without the scope to read.
+// CompletePath returns paths that begin with the value. If there are none, it returns paths that
+// contain the value. If the value begins with a slash, the paths are of the sources, otherwise of
+// the space. If c has no scope to read, the error is a fault.Forbidden.
 func (s *Registry) CompletePath(ctx context.Context, c Caller, value string) (Completion, error) {
 	if err := need(c, space.ScopeRead, "Completing a path"); err != nil {
 		return Completion{}, err
@@ -100,7 +100,8 @@ func complete(value, mount string, paths []space.Path) Completion {
 	if len(found) == 0 {
 		found = contain
 	}
-	// Short paths first, so that a directory's pages come before those below it.
+	// Paths with fewer slashes come first, so the pages of a directory precede those of its
+	// subdirectories.
 	slices.SortStableFunc(found, func(a, b string) int {
 		return cmp.Or(cmp.Compare(strings.Count(a, "/"), strings.Count(b, "/")), strings.Compare(a, b))
 	})

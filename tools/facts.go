@@ -14,8 +14,8 @@ import (
 
 // memory is what the instructions tool reports about memory/.
 type memory struct {
-	facts []service.MemoryFact // that have not expired, the latest confirmed first
-	left  int                  // files that were not read because there are too many
+	facts []service.MemoryFact // facts that have not expired, the latest confirmed first
+	left  int                  // how many files were not read because there are too many
 	wrong []service.MemoryFact // files that are not valid facts
 }
 
@@ -56,7 +56,7 @@ func (m memory) wrongText() string {
 func factLine(f service.MemoryFact) string {
 	var about []string
 	short := f.Fact
-	short.Client, _, _ = strings.Cut(f.Client, "/") // without its version
+	short.Client, _, _ = strings.Cut(f.Client, "/") // the client's name without its version
 	if text := oneLine(short.Attribution(), 60); text != "" {
 		about = append(about, text)
 	}
@@ -95,8 +95,8 @@ func fitting(list []service.MemoryFact, budget int) (n, cost int) {
 	return n, cost
 }
 
-// factsText lists facts by type within a budget. It takes the latest confirmed facts of all
-// types, and begins with the type of the latest.
+// factsText lists facts by type within a budget of tokens. It takes the first facts of list, which
+// begins with the latest confirmed one. left is the number of facts that are not in list.
 func factsText(list []service.MemoryFact, left, budget int) string {
 	n, _ := fitting(list, budget)
 	var kinds []string

@@ -65,7 +65,7 @@ func (g glob) match(p space.Path) bool {
 	return at[n]
 }
 
-// skip also marks the segment after each marked **, because a ** can match nothing.
+// skip marks the segment after each marked **, because a ** can match nothing.
 func (g glob) skip(at []bool) {
 	for i, seg := range g.segments {
 		if at[i] && seg == "**" {

@@ -44,8 +44,8 @@ func validImage(mime string, b []byte) bool {
 	return false
 }
 
-// webpHeader is the length of the header that a decoder needs to find the size, for each
-// type of first chunk (RFC 9649, sections 2.5 to 2.7).
+// webpHeader has, for each type of first chunk, the number of bytes that a decoder needs to find
+// the image's size (RFC 9649, sections 2.5 to 2.7).
 var webpHeader = map[string]int{"VP8 ": 10, "VP8L": 5, "VP8X": 10}
 
 // validWebP checks the sizes that a WebP file declares, and the type of its first chunk.

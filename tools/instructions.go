@@ -122,7 +122,7 @@ func (s *Registry) instructions(ctx context.Context, c Caller, raw json.RawMessa
 	}
 	b.WriteString("\n## Overview of the user and their work\n\n")
 	filled := !strings.Contains(overview.text, seeded) || filledIn(overview.text)
-	if filled { // the paragraph is no longer true
+	if filled { // the paragraph in seeded is no longer true
 		overview.text = strings.TrimSpace(strings.Replace(overview.text, seeded, "", 1))
 	}
 	switch {
@@ -205,9 +205,9 @@ type sharedText struct {
 	lost string // why the text cannot be read
 }
 
-// shared reads one of the special resources. Its text is empty if the resource does not
-// exist. It follows no links: a person reviews the content of these paths, but not the
-// target of a link, which could change without a review.
+// shared reads one of the special resources. The text is empty if the resource does not exist
+// or is too large. shared follows no links: a person reviews the content of these paths, but not
+// the target of a link, which could change without a review.
 func (v view) shared(ctx context.Context, p string) (sharedText, error) {
 	t := sharedText{path: p, line: 1}
 	e, err := v.lookup(ctx, space.Path(p))
@@ -234,7 +234,7 @@ func (v view) shared(ctx context.Context, p string) (sharedText, error) {
 	if err != nil {
 		return t, err
 	}
-	d, _ := frontmatter.Parse(b) // a broken block is left out all the same
+	d, _ := frontmatter.Parse(b) // a front matter that is not valid is left out too
 	text, _ := validText(d.Body)
 	trimmed := strings.TrimLeft(text, " \t\r\n")
 	t.line = d.BodyLine + strings.Count(text[:len(text)-len(trimmed)], "\n")
@@ -255,13 +255,15 @@ func (t sharedText) write(b *strings.Builder, budget int) {
 	}
 }
 
-// oneLine makes a name that others chose safe for a line of an answer.
+// oneLine returns a name in a form that is safe in a line of an answer, with at most n characters.
+// Others chose the name.
 func oneLine(s string, n int) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsControl(r), unicode.In(r, unicode.Bidi_Control):
 			return ' '
-		case unicode.Is(unicode.Cf, r) && r != '\u200c' && r != '\u200d': // invisible; words of some scripts need these two
+		// An invisible character. Words of some scripts need U+200C and U+200D.
+		case unicode.Is(unicode.Cf, r) && r != '\u200c' && r != '\u200d':
 			return -1
 		}
 		return r

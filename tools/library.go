@@ -15,11 +15,11 @@ import (
 	"satchel/internal/space"
 )
 
-// Library holds the sources that others share with a user, read-only. Its Workspace reads
-// sources by their collections.
+// Library holds the sources that others share with a user, read-only. In place of a space's id,
+// the methods of Workspace take the Collection of a space.Source.
 type Library interface {
-	// Sources lists the sources that the user may read now, by id. A call of a tool calls
-	// Sources at most once.
+	// Sources lists the sources that the user may read now. One call of a tool calls Sources at
+	// most once.
 	Sources(ctx context.Context, user space.UserID) ([]space.Source, error)
 	Workspace
 }
@@ -43,7 +43,7 @@ type Seen struct{ library shared }
 // Of returns a Seen of an open library.
 func Of(l *service.Library) *Seen { return &Seen{shared{loaded: true, sources: l.Sources()}} }
 
-// library returns the library that the call, or an earlier call with the same Seen, uses.
+// library returns the library for this call. Calls with the same Seen share one library.
 func (c Caller) library() *shared {
 	if c.Seen == nil {
 		return new(shared)
@@ -51,8 +51,8 @@ func (c Caller) library() *shared {
 	return &c.Seen.library
 }
 
-// sources lists the sources that the caller may read, by id. It reads the list at most once in
-// each call.
+// sources lists the sources that the caller may read, sorted by id. It reads the list at most once
+// in each call.
 func (v view) sources(ctx context.Context) ([]space.Source, error) {
 	if v.library.loaded || v.s.o.Library == nil {
 		return v.library.sources, nil
@@ -195,14 +195,14 @@ func (v view) aboutSource(s space.Source) string {
 	if suspicious(s.Mount()+"/", text) {
 		text += " [" + commandsRemark + "]"
 	}
-	// The publisher chose the title. The server knows the name of the owner.
+	// The publisher chose the title, but the name of the owner comes from the server.
 	if owner := oneLine(s.Owner, 64); owner != "" && s.By != v.user {
 		text += " (shared by " + owner + ")"
 	}
 	return text
 }
 
-// globShared matches a pattern against the files of the sources that it can match.
+// globShared calls add with each path of the library that the pattern matches.
 func (v view) globShared(ctx context.Context, g glob, add func(path string)) error {
 	all, err := v.sources(ctx)
 	if err != nil {

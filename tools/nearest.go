@@ -58,7 +58,7 @@ func nearPaths(missing string, files []space.Entry, n int) []space.Path {
 		case len(stem) >= 3 && strings.Contains(fs, stem) || len(fs) >= 4 && strings.Contains(stem, fs):
 			score = 5
 		default:
-			// Most names differ too much in length to be compared. Typing errors in very
+			// Skip names that differ too much in length to be similar. Typing errors in very
 			// long names are unlikely. A name of one or two letters is unrecognizable after a
 			// single error.
 			if gap := len(fs) - len(stem); gap <= 3 && gap >= -3 && len(stem) >= 3 && len(stem) <= 64 {

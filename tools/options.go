@@ -21,8 +21,8 @@ type Options struct {
 	Library Library
 	// Service performs the operations. It is required.
 	Service *service.Service
-	// Trouble returns full sentences about the problems of a space with its remote, for
-	// instructions. It returns "" if there are none, and must be fast. It may be nil.
+	// Trouble returns full sentences about the problems of a space with its remote, for the
+	// instructions tool, or "" if there are none. It must be fast. It may be nil.
 	Trouble func(id space.SpaceID) string
 	// Prefix is the prefix of every tool name: at most 32 characters of [a-zA-Z0-9_-].
 	Prefix string
@@ -32,7 +32,7 @@ type Options struct {
 	Now func() time.Time
 	// Limits limit the answers. A zero field means its default.
 	Limits Limits
-	// Logger gets the errors that callers do not see. Nil means none.
+	// Logger gets the errors that callers do not see. If it is nil, nothing is logged.
 	Logger *slog.Logger
 }
 
@@ -44,7 +44,7 @@ type Limits struct {
 	ReadTokens        int   // of a read that names no max_tokens; default 10,000
 	MaxReadTokens     int   // the most that a read or a fetch gives; default 20,000
 	InstructionTokens int   // of the whole answer of instructions; default 5,000
-	FileBytes         int64 // a larger file is described, not read; default 32 MiB
+	FileBytes         int64 // of a file that is read; a larger one is refused; default 32 MiB
 	HeadingBytes      int   // at the start of a file, searched for headings; default 1 MiB
 	BytesAtOnce       int64 // of files that all calls read at a time; further calls wait; default 64 MiB
 	ImageBytes        int64 // of all images in one answer; default 3.5 MiB (5 MB in base64)
@@ -85,10 +85,10 @@ func def[T int | int64](v *T, d T) {
 type Registry struct {
 	o     Options
 	tools []tool // in the order in which they are listed
-	// cache keeps front matter by blob. A blob never changes, so an entry is never stale. A
-	// caller that knows a blob may read it.
+	// cache keeps front matter by blob. A blob never changes, so an entry is never stale. The
+	// cache needs no check of access: a caller that knows a blob's id may read the blob.
 	cache *lru.Cache[space.BlobID, docHead]
-	bytes *semaphore.Weighted // of Limits.BytesAtOnce
+	bytes *semaphore.Weighted // limits the file bytes that calls read at a time; see BytesAtOnce
 }
 
 // plainName reports whether s has at most max characters, all of which every client accepts

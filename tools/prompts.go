@@ -129,8 +129,8 @@ func (s *Registry) review(ctx context.Context, c Caller) (string, error) {
 }
 
 // Prompts lists Satchel's own prompts and every valid skill whose front matter contains
-// "user-invocable: true", under the skill's name. A skill replaces an own prompt of its name.
-// The error is a fault.Forbidden without the scope to read.
+// "user-invocable: true", under the skill's name. A skill replaces Satchel's prompt of the same
+// name, except promptOnboarding. If c has no scope to read, the error is a fault.Forbidden.
 func (s *Registry) Prompts(ctx context.Context, c Caller) ([]Prompt, error) {
 	if err := need(c, space.ScopeRead, "Listing prompts"); err != nil {
 		return nil, err
@@ -177,8 +177,8 @@ func (v view) invocable(ctx context.Context) ([]skill, error) {
 	}), nil
 }
 
-// GetPrompt returns a prompt's text. The errors are fault.NotFound, fault.Invalid for an
-// unknown argument, fault.TooLarge for a long one and fault.Forbidden.
+// GetPrompt returns a prompt's text. Its errors include fault.NotFound for an unknown prompt,
+// fault.Invalid for an unknown argument, fault.TooLarge for a long argument and fault.Forbidden.
 func (s *Registry) GetPrompt(ctx context.Context, c Caller, name string, args map[string]string) (description, text string, err error) {
 	if err := need(c, space.ScopeRead, "Getting a prompt"); err != nil {
 		return "", "", err

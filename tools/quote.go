@@ -113,8 +113,8 @@ func hasCommands(text string) bool {
 	return false
 }
 
-// visible returns the words of a text in lower case with single blanks. Tags, which are
-// invisible copies of ASCII, become the characters that they copy.
+// visible returns the words of a text in lower case, with single blanks and without the marks of
+// emphasis. Unicode tags, which are invisible copies of ASCII, become the characters they copy.
 func visible(text string) string {
 	text = norm.NFKC.String(text)
 	var b strings.Builder

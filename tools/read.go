@@ -52,7 +52,7 @@ type readItem struct {
 	// For an image:
 	image []byte
 	mime  string
-	// For everything else (a listing, a binary file): the finished text.
+	// For everything else: the finished text, such as a note about a binary file, or a listing.
 	text string
 	list *listing
 }
@@ -81,7 +81,7 @@ func (s *Registry) read(ctx context.Context, c Caller, raw json.RawMessage, _ Pr
 	return r, nil
 }
 
-// readOne reads one path. If the caller can fix an error, the item contains it.
+// readOne reads one path. The item contains an error that concerns only this path.
 func (v view) readOne(ctx context.Context, asked string, budget int, images *int64) (readItem, error) {
 	it := readItem{asked: asked}
 	var err error
@@ -145,7 +145,7 @@ func (v view) readFile(ctx context.Context, it *readItem, budget int, images *in
 	}
 	text, repaired := validText(b)
 	if repaired {
-		it.note = "not valid UTF-8: shown with \ufffd in place of the bytes that are not"
+		it.note = "not valid UTF-8: shown with \ufffd in place of the invalid bytes"
 	}
 	lines := splitText(text)
 	from, to := max(it.file.from, 1), it.file.to
@@ -199,8 +199,8 @@ func noHeading(f ref, all []parse.Section) error {
 	return fault.New(fault.NotFound, "%s has no heading %q.%s Its headings: %s", f, clip(f.heading, 80), mean, strings.Join(slugs, ", "))
 }
 
-// renderRead divides the budget among the items and writes them. Only a writer has a use for
-// etags.
+// renderRead divides the budget among the items and writes them. writer reports whether the caller
+// can change files. If writer is false, no etag is above a text.
 func (s *Registry) renderRead(items []readItem, budget int, lowered string, writer bool) Result {
 	needs := make([]int, len(items))
 	for i := range items {
@@ -268,8 +268,8 @@ type textHead struct {
 	etag  bool
 }
 
-// write writes what the caller does not know yet: which lines of how many follow, and the etag.
-// It also writes the path, unless the caller asked for this file only, by the same path.
+// write writes the range of lines if it is not the whole text, and the etag if h.etag is set. It
+// also writes the path, unless the caller asked for this file only, by the same path.
 func (h textHead) write(b *strings.Builder, it *readItem, last int) {
 	x := it.excerpt
 	var about []string
@@ -331,11 +331,11 @@ type excerpt struct {
 	lines    []string
 	from, to int // the requested lines of the text, counted from 1; to is included
 	total    int // lines of the text
-	tokens   int // what lines cost, up to about the budget
+	tokens   int // the estimated tokens of lines
 }
 
-// maxLineChars limits one line among others (a minified script, a data URL). Only the
-// budget limits a line that is read alone.
+// maxLineChars limits each line of an excerpt of several lines, because a minified script or a
+// data URL can be very long. Only the budget limits a line that is read alone.
 const maxLineChars = 2000
 
 func newExcerpt(lines []string, from, to, budget int) excerpt {
@@ -359,7 +359,7 @@ func newExcerpt(lines []string, from, to, budget int) excerpt {
 	return x
 }
 
-// lineTokens returns the cost of a numbered line.
+// lineTokens returns the estimated tokens of a numbered line.
 func lineTokens(n int, l string) int {
 	digits := 1
 	for ; n >= 10; n /= 10 {

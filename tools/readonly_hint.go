@@ -14,8 +14,8 @@ const gitNote = "git cannot write, because .git is read-only. To undo a change: 
 func readOnlyHint(q bashCall, r service.CommandResult, writer string) string {
 	denied := strings.Contains(r.Stderr.Text, "Read-only file system")
 	for l := range strings.Lines(r.Stderr.Text) {
-		// "Permission denied" also appears for a file that cannot be read. Only these messages
-		// are about writing.
+		// "Permission denied" also appears for a file that cannot be read. The conditions select
+		// the messages about writing.
 		denied = denied || strings.Contains(l, "Permission denied") &&
 			(strings.Contains(l, ": cannot ") && !strings.Contains(l, "cannot open") && !strings.Contains(l, "cannot access") ||
 				strings.Contains(l, ".git/") || strings.Contains(l, "bash: line ") && strings.Contains(q.Command, ">"))

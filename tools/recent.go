@@ -16,7 +16,7 @@ const (
 	recentDays  = 7
 	recentShown = 5
 	recentRead  = 50 // commits that are read at once
-	recentPages = 10
+	recentPages = 10 // the maximum number of such reads
 )
 
 // recent lists the latest changes of others in the caller's space, newest first. Others are

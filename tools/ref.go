@@ -13,10 +13,10 @@ import (
 // A ref is a reference to a document: a path, with optional lines or a heading after it.
 // The same text means the same in search, read, fetch and bash.
 type ref struct {
-	path    string // relative to the space, clean; empty: the root
+	path    string // relative to the space or, if library is set, to /library; empty for the root
 	dir     bool   // written with a slash at its end
-	library bool   // path is relative to /library
-	// For a file, if the caller gave them:
+	library bool   // the document is in the library
+	// Set for a file if the caller gave lines or a heading:
 	from, to int // the lines, counted from 1; to is included, and 0 means the end
 	heading  string
 }
@@ -79,8 +79,8 @@ func (r ref) String() string {
 // grep and wants to see its context.
 const linesFromOne = 40
 
-// splitLines splits "path:12-40", "path:12-" (to the end, to is 0) or "path:12" (the next
-// 40 lines). ok is false if s has no such end.
+// splitLines splits "path:12-40", "path:12-" (up to the end of the file; to is 0) or "path:12"
+// (linesFromOne lines). ok is false if s does not end in one of these ways.
 func splitLines(s string) (p string, from, to int, ok bool) {
 	i := strings.LastIndexByte(s, ':')
 	if i <= 0 {
@@ -110,7 +110,7 @@ func lineNumber(s string) (int, bool) {
 
 // resolve finds the document at a caller's path. A file whose name contains a colon or a #
 // takes precedence over lines or a heading of another file. The returned view is of the
-// space or of the source that contains the document. The error is a fault.Invalid, or a
+// space or of the source that contains the document. The errors include fault.Invalid, and
 // fault.NotFound with the nearest paths.
 func (v view) resolve(ctx context.Context, s string) (view, ref, space.Entry, error) {
 	whole, err := parseRef(s)

@@ -28,8 +28,8 @@ type tool struct {
 	docs string
 }
 
-// all lists every tool, in the order of clients' lists. Each tool is in the file with its
-// name, except that bash_readonly is in bash.go.
+// all lists every tool, in the order in which clients list them. Each tool is in the file with
+// its name, except that bash_readonly is in bash.go.
 func (s *Registry) all() []tool {
 	return []tool{
 		s.instructionsTool(), s.searchTool(), s.fetchTool(), s.readTool(), s.rememberTool(), s.forgetTool(), s.writeTool(), s.editTool(), s.bashReadonlyTool(), s.bashTool(),
@@ -62,8 +62,7 @@ func (s *Registry) List(_ context.Context, c Caller) []Tool {
 	return list
 }
 
-// Find returns a tool by its listed name, even if the caller may not call it or its list
-// does not contain it.
+// Find returns a tool by its listed name, even a tool that a caller may not call or does not see.
 func (s *Registry) Find(name string) (Tool, bool) {
 	t, ok := s.find(name)
 	t.Tool.Name, t.Tool.Description = name, s.named(t.Description)
@@ -82,8 +81,8 @@ func (s *Registry) find(name string) (tool, bool) {
 	return tool{}, false
 }
 
-// Call runs a tool. An error that the model can fix (bad arguments, a missing file, a
-// limit, no sandbox) is a Result with IsError. The error is a fault.NotFound (unknown
+// Call runs a tool. An error that the model should know (bad arguments, a missing file, a
+// limit, no sandbox) is a Result with IsError. The returned error is a fault.NotFound (unknown
 // tool), a fault.Forbidden (the caller lacks the scope), a fault.Canceled or internal. p
 // may be nil.
 func (s *Registry) Call(ctx context.Context, c Caller, name string, args json.RawMessage, p Progress) (Result, error) {
@@ -119,11 +118,10 @@ func need(c Caller, scope space.Scope, what string) error {
 	return fault.New(fault.Forbidden, "%s needs the scope %q, which this connection was not given.", what, scope)
 }
 
-// failed converts a fault that the caller can fix to a Result, and returns other errors
-// unchanged.
+// failed converts an error that the model should know to a Result, and returns other errors.
 func (s *Registry) failed(ctx context.Context, name string, err error) (Result, error) {
 	if ctx.Err() != nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return Result{}, fault.Wrap(err, fault.Canceled, "The call was canceled.")
+		return Result{}, fault.Wrap(err, fault.Canceled, "The call was cancelled.")
 	}
 	switch fault.CodeOf(err) {
 	case fault.Invalid, fault.NotFound, fault.Conflict, fault.Forbidden, fault.TooLarge, fault.Limited, fault.Unavailable, fault.Damaged:

@@ -15,7 +15,7 @@ import (
 	"satchel/internal/space"
 )
 
-// The schemes of URIs that clients can list and read.
+// The URI schemes and the media type of what clients can list and read.
 const (
 	resourceScheme = "satchel://"
 	skillScheme    = "skill://"
@@ -31,8 +31,8 @@ func uriOf(scheme, p string) string {
 }
 
 // Resources lists resources/*.md as satchel://resources/… and the skills that
-// clients can use as skill://…/SKILL.md. The error is fault.Forbidden without
-// the scope to read.
+// clients can use as skill://…/SKILL.md. If c has no scope to read, the error is a
+// fault.Forbidden.
 func (s *Registry) Resources(ctx context.Context, c Caller) ([]Resource, error) {
 	if err := need(c, space.ScopeRead, "Listing resources"); err != nil {
 		return nil, err
@@ -76,10 +76,10 @@ func (s *Registry) ResourceTemplates() []ResourceTemplate {
 	}}
 }
 
-// ReadResource returns a file of the space or of a source as satchel://<path>, or a file of
-// a listed skill as skill://<path>, and its media type. If others wrote the text and it looks like
-// commands to an AI, a second Content is a warning. ReadResource follows no links. The errors are
-// fault.NotFound, fault.TooLarge and fault.Forbidden.
+// ReadResource returns the file of a URI, and its media type. satchel://<path> is a file of the
+// space or of a source, and skill://<path> is a file of a listed skill. If the file is of a source
+// or an import and looks like commands to an AI, a second Content is a warning. ReadResource
+// follows no links. The errors include fault.NotFound, fault.TooLarge and fault.Forbidden.
 func (s *Registry) ReadResource(ctx context.Context, c Caller, uri string) ([]Content, string, error) {
 	if err := need(c, space.ScopeRead, "Reading a resource"); err != nil {
 		return nil, "", err
@@ -149,7 +149,7 @@ func typeOf(p string, b []byte) string {
 		return markdownType
 	} else if !isBinary(b) {
 		// HTML and scripts must be plain text, so that no client executes them. Do not use
-		// the system's table or guess the type.
+		// the system's table of media types, and do not guess the type.
 		if ext == ".json" {
 			return "application/json"
 		}
@@ -217,10 +217,10 @@ func (v view) inListedSkill(ctx context.Context, p space.Path) (bool, error) {
 	return false, nil
 }
 
-// Skills lists the entries of the skills extension (SEP-2640). An entry is a skill with
-// readable front matter, a description and the name of its directory, of at most
-// Limits.SkillFiles files and Limits.SkillBytes. GetSkill reports the problems of other
-// skills. The index of instructions reports them too, except for their size.
+// Skills lists the entries of the skills extension (SEP-2640). They are the skills that have
+// readable front matter, a description and the same name as their directory, and that are
+// within Limits.SkillFiles and Limits.SkillBytes. GetSkill says why another skill is no entry.
+// The index of the instructions tool also says why, unless the skill is over SkillBytes.
 func (s *Registry) Skills(ctx context.Context, c Caller) ([]Skill, error) {
 	if err := need(c, space.ScopeRead, "Listing skills"); err != nil {
 		return nil, err

@@ -60,7 +60,7 @@ func (s *Registry) search(ctx context.Context, c Caller, raw json.RawMessage, _ 
 	in := service.SearchInput{
 		Space: c.Space(), Query: a.required("query", `"deploy checklist"`), Source: a.text("source"), Since: a.since("since"),
 	}
-	// The operation reduces values above its limits, and says so.
+	// Service.Search lowers values above its limits, and says so.
 	in.Limit, _ = a.count("limit", 0, math.MaxInt32)
 	in.MaxTokens, _ = a.count("max_tokens", 0, math.MaxInt32)
 	if err := a.err(); err != nil {

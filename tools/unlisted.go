@@ -53,7 +53,7 @@ func (v view) unlisted(ctx context.Context, written []space.Path) ([]unlistedFil
 		if path.Dir(string(p)) != skillsDir || path.Ext(name) != ".md" || strings.EqualFold(name, "README.md") {
 			continue
 		}
-		if _, err := v.lookup(ctx, p); err == nil { // it was not removed
+		if _, err := v.lookup(ctx, p); err == nil { // the file still exists
 			out = append(out, unlistedFile{p, "A skill is a directory, skills/<name>/SKILL.md."})
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"satchel/internal/space"
 )
 
-// docHead is the part of a document that lists show.
+// docHead is what a list shows of a document.
 type docHead struct {
 	fields  frontmatter.Document // without its Body
 	problem string               // why the front matter cannot be read
@@ -47,7 +47,7 @@ func (v view) files(ctx context.Context, dir space.Path) ([]space.Entry, error) 
 	return v.w.Files(ctx, v.id, v.at, dir)
 }
 
-// allFiles lists every file of the space or the source. It reads the list once in each call.
+// allFiles lists every file of the space or the source. It reads the list only once for a view.
 func (v view) allFiles(ctx context.Context) ([]space.Entry, error) {
 	if *v.all == nil {
 		files, err := v.files(ctx, "")

@@ -70,7 +70,7 @@ func (a *arguments) filePath(name string) string {
 	case err != nil:
 		a.problem("%s", fault.PublicOf(err))
 	case r.library:
-		return r.String() // the operation refuses it
+		return r.String() // the service refuses a path of the library
 	case r.dir:
 		a.problem("The path %q names a directory. Add the name of a file.", clip(asked, 100))
 	}
@@ -87,7 +87,8 @@ func (s *Registry) changedResult(f service.ChangedFile) Result {
 	var b strings.Builder
 	meta := map[string]any{"path": string(f.Path), "etag": string(f.Etag)}
 	name := string(f.Path)
-	if quoted := strconv.Quote(name); quoted[1:len(quoted)-1] != name { // it has invisible characters
+	// Quote a name that has characters to escape, such as invisible ones.
+	if quoted := strconv.Quote(name); quoted[1:len(quoted)-1] != name {
 		name = quoted
 	}
 	switch {

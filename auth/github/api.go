@@ -146,9 +146,9 @@ func (p *Provider) orgs(ctx context.Context, token string) ([]string, error) {
 	return found, err
 }
 
-// pages calls each with every entry of a list, up to MaxPages pages. If GitHub answers 403 or 404
-// because the person does not let this server see the list, the list counts as empty. So an entry
-// that this server cannot see admits nobody.
+// pages calls the function each for every entry of a list, up to MaxPages pages. If GitHub
+// answers 403 or 404 because the person does not let this server see the list, the list counts
+// as empty. So an entry that this server cannot see admits nobody.
 func pages[T any](ctx context.Context, p *Provider, token, path string, each func(T)) error {
 	for page := 1; page <= p.o.MaxPages; page++ {
 		var entries []T
@@ -164,7 +164,7 @@ func pages[T any](ctx context.Context, p *Provider, token, path string, each fun
 		for _, e := range entries {
 			each(e)
 		}
-		// The header only shows whether there is a next page. Its URL is not followed.
+		// The header only shows whether there is a next page. The URL in it is not followed.
 		if !strings.Contains(strings.Join(resp.Header.Values("Link"), ","), `rel="next"`) {
 			return nil
 		}

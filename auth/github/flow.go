@@ -26,10 +26,10 @@ func (p *Provider) Begin(_ context.Context, redirectURI, state string) (location
 
 // Finish returns the identity of the person who signed in. It takes the data from Begin,
 // and the query of the request to the redirect URI. The caller checks that the flow belongs
-// to this browser and is used once. The error is a fault: Forbidden if the person declined
-// or GitHub suspended them, Invalid if the person must start the sign-in again, Limited if
-// GitHub asks to wait, and Unavailable if GitHub is down or this server is not set up
-// correctly there.
+// to this browser and is used once. The error is a fault: Forbidden if the person may not sign
+// in or has declined, Invalid if the person must start the sign-in again, Limited if GitHub asks
+// to wait, Canceled if ctx is canceled, and Unavailable if GitHub is down or this server is not
+// set up correctly there.
 func (p *Provider) Finish(ctx context.Context, redirectURI string, data []byte, q url.Values) (auth.ExternalIdentity, error) {
 	f, code, err := OpenWebFlow(redirectURI, data, q)
 	var refused *AnswerError

@@ -49,8 +49,8 @@ func (f WebFlow) Begin(clientID string, more url.Values) (location string, data 
 	return f.GitHub + "/login/oauth/authorize?" + q.Encode(), data, nil
 }
 
-// AnswerError is an error in GitHub's answer. Anybody can write its parts into a link, so
-// they are only for the log; see Redact.
+// AnswerError is an error in GitHub's answer. Anybody can make a link to the redirect URI with any
+// Code and Description, so they are only for the log; see Redact.
 type AnswerError struct{ Code, Description string }
 
 // Error returns both parts in quotes.
@@ -64,9 +64,9 @@ func answerError(code, description string) *AnswerError {
 
 // OpenWebFlow returns the flow of a person who returned to the redirect URI with the query
 // q, and the code for Redeem. The caller checks that the data belongs to this browser and
-// is used once. The caller also compares the flow's GitHub and App. The error is an
-// *AnswerError if GitHub answered with an error, and any other error if the answer does not
-// belong to this flow.
+// is used once. The caller also checks that the flow's GitHub and App are the ones that it uses
+// now. The error is an *AnswerError if GitHub answered with an error, and any other error if the
+// answer does not belong to this flow.
 func OpenWebFlow(redirectURI string, data []byte, q url.Values) (f WebFlow, code string, err error) {
 	if len(data) > maxFlow || json.Unmarshal(data, &f) != nil || f.Redirect != redirectURI || f.Verifier == "" {
 		return WebFlow{}, "", errors.New("of another visit")

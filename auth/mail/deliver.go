@@ -58,7 +58,7 @@ func (m *Mailer) deliver(ctx context.Context, to string, message []byte) (err er
 	}
 	if m.user != "" {
 		if !secure {
-			return errors.New("a password is sent over TLS alone")
+			return errors.New("a password is sent only over TLS")
 		}
 		_, offered := c.Extension("AUTH")
 		var how smtp.Auth
@@ -106,7 +106,7 @@ type login struct {
 // Start implements smtp.Auth.
 func (l *login) Start(s *smtp.ServerInfo) (string, []byte, error) {
 	if !s.TLS {
-		return "", nil, errors.New("a password is sent over TLS alone")
+		return "", nil, errors.New("a password is sent only over TLS")
 	}
 	return "LOGIN", nil, nil
 }

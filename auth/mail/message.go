@@ -67,7 +67,7 @@ func encodeSubject(s string) string {
 	if plain {
 		return s
 	}
-	const chunk = 45 // in bytes; they result in a word of 72 characters, and 75 are allowed
+	const chunk = 45 // bytes; an encoded word of them has 72 characters, and 75 are allowed
 	var b strings.Builder
 	for len(s) > 0 {
 		n := min(chunk, len(s))

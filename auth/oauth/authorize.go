@@ -13,9 +13,9 @@ import (
 	"satchel/internal/space"
 )
 
-// IssuerParameter names the issuer that the client expects in the answer. The pages add it when
-// they redirect an authorization request from another of the server's origins to Options.Issuer.
-// A client that adds the parameter gains nothing, because only the server's issuers are valid.
+// IssuerParameter is the query parameter with the issuer that the client expects in the answer. The
+// pages add it when they redirect an authorization request from another of the server's origins to
+// Options.Issuer. A client that adds it gains nothing, because only the server's issuers are valid.
 const IssuerParameter = "issuer"
 
 const (
@@ -23,8 +23,8 @@ const (
 	maxState    = 4096
 	maxScope    = 1024 // bytes of the parameter
 	maxResource = 8    // number of resource parameters
-	// challengeSize is the length of a SHA-256 hash in base64url. A verifier may be longer
-	// (RFC 7636 sections 4.1 and 4.2).
+	// challengeSize is the length of a SHA-256 hash in base64url. A verifier has at least this
+	// length, and at most maxVerifier (RFC 7636 sections 4.1 and 4.2).
 	challengeSize, maxVerifier = 43, 128
 )
 

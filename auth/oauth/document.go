@@ -202,7 +202,7 @@ func (d *documents) fly(id, host string, f *flight) {
 		f.err = fault.Wrap(ctx.Err(), fault.Unavailable, "Too many applications are being looked up. Try again in a few seconds.")
 	}
 	if f.err != nil {
-		d.o.Logger.InfoContext(ctx, "A client's metadata document could not be had.", "client", clip(id), "error", f.err)
+		d.o.Logger.InfoContext(ctx, "A client's metadata document could not be fetched.", "client", clip(id), "error", f.err)
 	}
 	d.mu.Lock()
 	delete(d.flights, id)

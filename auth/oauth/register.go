@@ -86,7 +86,7 @@ func (s *Server) unreadable(w http.ResponseWriter, err error, code string) {
 }
 
 // storeError answers with an error of the store. tokenError handles the errors that only token
-// requests have. invalid is the code for a fault.Invalid.
+// requests have. invalid is the code for a request that the store refuses.
 func (s *Server) storeError(w http.ResponseWriter, r *http.Request, err error, invalid string) {
 	var f *fault.Error
 	errors.As(err, &f)

@@ -85,7 +85,8 @@ type Options struct {
 	RetryDocument time.Duration
 	// MaxBody is the maximum size of a request's body in bytes. The default is 64 KiB.
 	MaxBody int64
-	// Limit is called before a request is read. Nil means no limit.
+	// Limit is called before a request is read. what is one of the constants LimitRegister,
+	// LimitToken and LimitMetadata. Nil means no limit.
 	Limit func(r *http.Request, what string) (wait time.Duration, ok bool)
 	// Documentation is the URL of a page for developers. It may be empty.
 	Documentation string
@@ -142,13 +143,13 @@ func New(o Options) (*Server, error) {
 	}
 	issuer, err := url.Parse(o.Issuer)
 	if err != nil || issuer.Scheme != "https" && issuer.Scheme != "http" || issuer.Host == "" || o.Issuer != issuer.Scheme+"://"+issuer.Host {
-		return nil, fmt.Errorf("oauth: the issuer %q is no origin", o.Issuer)
+		return nil, fmt.Errorf("oauth: the issuer %q is not an origin", o.Issuer)
 	}
 	s := &Server{o: o, resources: map[string]bool{}, issuers: map[string]string{}}
 	for _, r := range append([]string{o.Resource}, o.Aliases...) {
 		n, ok := normalResource(r)
 		if !ok {
-			return nil, fmt.Errorf("oauth: the resource %q is no URL", r)
+			return nil, fmt.Errorf("oauth: the resource %q is not a URL", r)
 		}
 		s.resources[n] = true
 		s.resources[originOf(n)] = true
@@ -177,7 +178,8 @@ func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	metadata := s.metadata()
 	mux.Handle(PathMetadata, metadata)
-	// Some clients append the resource's path, as if the issuer had it (RFC 8414 section 3.1).
+	// Some clients append the resource's path, as if the issuer had this path (RFC 8414 section
+	// 3.1).
 	mux.Handle(PathMetadata+"/mcp", metadata)
 	mux.Handle(PathToken, cors(http.MethodPost, s.limited(LimitToken, s.token)))
 	mux.Handle(PathRevoke, cors(http.MethodPost, s.limited(LimitToken, s.revoke)))

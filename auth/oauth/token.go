@@ -174,7 +174,7 @@ func (s *Server) form(w http.ResponseWriter, r *http.Request) (url.Values, bool)
 }
 
 // caller returns the client that a request names. All clients are public, so the id proves
-// nothing, but the code or token of the request is bound to it. A secret in the form or in
+// nothing, but the code or token of the request is bound to the id. A secret in the form or in
 // a Basic header is ignored, because no client has one.
 func (s *Server) caller(w http.ResponseWriter, r *http.Request, form url.Values) (string, bool) {
 	id := form.Get("client_id")

@@ -52,7 +52,8 @@ func (k keys) VerifySignature(ctx context.Context, jwt string) ([]byte, error) {
 	return payload, err
 }
 
-// identity checks the ID token according to OpenID Connect Core 1.0 section 3.1.3.7.
+// identity returns the person whom the ID token names. It checks the ID token according to
+// OpenID Connect Core 1.0 section 3.1.3.7.
 func (p *Provider) identity(ctx context.Context, i *issuer, token *oauth2.Token, nonce string) (auth.ExternalIdentity, error) {
 	raw, ok := token.Extra("id_token").(string)
 	if !ok || raw == "" {
@@ -82,11 +83,11 @@ func (p *Provider) identity(ctx context.Context, i *issuer, token *oauth2.Token,
 	case c.AuthorizedParty != "" && c.AuthorizedParty != p.o.ClientID, c.AuthorizedParty == "" && len(id.Audience) > 1:
 		err = fmt.Errorf("it is for %q and the authorized party is %q", id.Audience, c.AuthorizedParty)
 	case id.IssuedAt.After(now.Add(p.o.ClockSkew)):
-		err = fmt.Errorf("it was issued at %v, which is to come", id.IssuedAt)
+		err = fmt.Errorf("it was issued at %v, which is in the future", id.IssuedAt)
 	case id.IssuedAt.Before(now.Add(-p.o.TokenMaxAge - p.o.ClockSkew)):
 		err = fmt.Errorf("it was issued at %v, which is too long ago", id.IssuedAt)
 	case c.Subject == "" || len(c.Subject) > 255 || strings.ContainsFunc(c.Subject, unicode.IsControl):
-		err = errors.New("its subject is empty, too long or no text")
+		err = errors.New("its subject is empty, too long, or contains control characters")
 	case id.AccessTokenHash != "":
 		err = id.VerifyAccessToken(token.AccessToken)
 	}
@@ -151,8 +152,8 @@ func (p *Provider) untrusted(err error) error {
 	return fault.Wrap(fmt.Errorf("oidc: ID token: %w", err), fault.Unauthenticated, "The answer of %s could not be verified. Please sign in again.", p.o.Label)
 }
 
-// outage reports whether a request failed because the issuer did not answer, because its answer
-// was too long, or because the sign-in was cancelled.
+// outage reports whether a request failed because the issuer did not answer or reported an
+// outage, because its answer was too long, or because the sign-in was cancelled.
 func outage(err error) bool {
 	var o *outageError
 	var t interface{ Timeout() bool } // url.Error and net.Error implement this

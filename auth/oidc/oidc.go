@@ -38,7 +38,7 @@ type Options struct {
 	// again. The default is an hour. If fetching fails, the provider uses the old ones.
 	MetadataMaxAge time.Duration
 	// RetryAfter is the delay between a failed fetch and the next one. The default is 5
-	// seconds. Without old metadata, sign-ins in between fail at once.
+	// seconds. Without old metadata, sign-ins during this delay fail at once.
 	RetryAfter time.Duration
 	// ClockSkew is the maximum error of the issuer's clock. The default is one minute.
 	ClockSkew time.Duration

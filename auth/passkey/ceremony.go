@@ -32,8 +32,8 @@ func (s *Service) BeginRegistration(u User) (options, data []byte, err error) {
 // FinishRegistration checks the browser's response, which is the JSON of
 // PublicKeyCredential.toJSON. It returns the passkey's id, and the credential to store. The
 // error is a fault: Invalid if the flow has expired or belongs to another user, or if the
-// response is malformed; TooLarge; Conflict if the user has the passkey already;
-// Unauthenticated if the response does not prove the passkey.
+// response is malformed; TooLarge if the response is too large; Conflict if the user has the
+// passkey already; Unauthenticated if the response does not prove the passkey.
 func (s *Service) FinishRegistration(u User, data, response []byte) (id, credential []byte, err error) {
 	if err := s.checkSize(response); err != nil {
 		return nil, nil, err
@@ -86,9 +86,10 @@ func (s *Service) BeginSignIn() (options, data []byte, err error) {
 // PublicKeyCredential.toJSON. find returns the user who has the credential. The user's id
 // must be the user handle. FinishSignIn returns the passkey's id, and the credential that
 // replaces the stored one, because its counter has changed. The error is a fault: Invalid
-// if the flow has expired or the response is malformed; TooLarge; Unauthenticated if the
-// response does not prove the passkey, or if find returns a fault.NotFound; Forbidden if
-// the counter shows that the passkey was copied; or another error of find.
+// if the flow has expired or the response is malformed; TooLarge if the response is too large;
+// Unauthenticated if the response does not prove the passkey, or if find returns a
+// fault.NotFound; Forbidden if the counter shows that the passkey was copied. The error can
+// also be another error of find.
 func (s *Service) FinishSignIn(data, response []byte, find func(credentialID, userHandle []byte) (User, error)) (id, credential []byte, err error) {
 	if err := s.checkSize(response); err != nil {
 		return nil, nil, err

@@ -96,7 +96,7 @@ func normalize(s string) (origin, host string, err error) {
 	port := u.Port()
 	switch {
 	case u.Opaque != "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || host == "":
-		return "", "", errors.New("it is no origin")
+		return "", "", errors.New("it is not an origin")
 	case u.Scheme == "http" && host != "localhost" && !strings.HasSuffix(host, ".localhost"), u.Scheme != "http" && u.Scheme != "https":
 		return "", "", errors.New("browsers offer passkeys only to https and to localhost")
 	}
@@ -126,7 +126,8 @@ type User struct {
 	ID []byte
 	// Name identifies one of a person's accounts. Display is the person's name.
 	Name, Display string
-	// Credentials are the results of Finish… for the person.
+	// Credentials are the credentials that the caller stored for the person: the results of
+	// FinishRegistration and FinishSignIn.
 	Credentials [][]byte
 }
 

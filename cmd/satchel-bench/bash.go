@@ -63,7 +63,7 @@ func benchBashColdLarge(ctx context.Context, b *bench) error {
 	return benchColdOf(ctx, b, "bash_cold_10k", b.size(10_000), 10, noSpare)
 }
 
-// benchColdOf runs the first command of a user whose sandbox sleeps.
+// benchColdOf measures the first command of a user whose sandbox has stopped.
 func benchColdOf(ctx context.Context, b *bench, figure string, files, runs int, env ...string) error {
 	s, c, err := b.serveOne(ctx, figure, append(env, sleepsSoon)...)
 	if err != nil {
@@ -114,7 +114,8 @@ const sleepsSoon = "SATCHEL_SANDBOX_IDLE_STOP=200ms"
 // noSpare is the environment of a server that keeps no booted sandbox.
 const noSpare = "SATCHEL_SANDBOX_SPARE=0"
 
-// waitSpare waits until the spare sandbox is up. No user may have a sandbox meanwhile.
+// waitSpare waits until the spare sandbox is up. No user may have a sandbox meanwhile, because
+// waitSpare cannot tell the two apart.
 func (s *server) waitSpare(ctx context.Context) error {
 	for !slices.ContainsFunc(procmem.Descendants(s.cmd.Process.Pid), func(pid int) bool {
 		args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
@@ -126,7 +127,7 @@ func (s *server) waitSpare(ctx context.Context) error {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-	time.Sleep(time.Second) // until it has booted
+	time.Sleep(time.Second) // wait until the sandbox has booted
 	return nil
 }
 

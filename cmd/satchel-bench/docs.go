@@ -44,7 +44,7 @@ func talkQueries(out string, trees []string) error {
 }
 
 // readTrees reads the pages of trees, written as NAME=TREE or NAME=TREE:UNDER. A tree
-// is a directory or a .tar.gz archive. UNDER is the directory in it that contains the pages.
+// is a directory or a .tar.gz archive. UNDER is the directory in the tree that contains the pages.
 func readTrees(trees []string) (map[string][]byte, error) {
 	pages := map[string][]byte{}
 	for _, tree := range trees {

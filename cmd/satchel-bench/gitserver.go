@@ -22,7 +22,7 @@ type gitServer struct {
 	root string
 	addr string
 	http *http.Server
-	sent atomic.Int64 // bytes of the answers
+	sent atomic.Int64 // the number of bytes of all answers
 }
 
 // counted is an answer whose bytes are counted.

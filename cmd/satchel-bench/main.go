@@ -23,8 +23,8 @@ import (
 
 // First arguments that make the program do something other than measure.
 const (
-	echoCommand = "echo-server"  // the alternative to a read
-	docsCommand = "docs-queries" // generates queries of documentation: OUT NAME=TREE[:UNDER]...
+	echoCommand = "echo-server"  // serves the alternative to a read; see serveEcho
+	docsCommand = "docs-queries" // generates queries for documentation: OUT NAME=TREE[:UNDER]...
 	talkCommand = "talk-queries" // generates conversations and questions about them: OUT NAME=TREE[:UNDER]...
 )
 
@@ -114,9 +114,9 @@ func splitArgs(args []string) (names, flags []string) {
 
 // bench holds the settings that all measurements share.
 type bench struct {
-	binary string // satchel
-	self   string // this program
-	dir    string // scratch, removed at the end
+	binary string // the path of satchel
+	self   string // the path of this program
+	dir    string // the scratch directory, removed at the end
 	quick  bool
 	log    func(format string, args ...any)
 }

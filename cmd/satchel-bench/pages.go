@@ -123,7 +123,7 @@ func (s *server) signIn(ctx context.Context, name string) (*browser, error) {
 	return w, nil
 }
 
-// get returns the compressed size and the text of a path.
+// get requests a path. It returns the text of the answer, and its compressed size in bytes.
 func (w *browser) get(ctx context.Context, path string) (int64, string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.base+path, nil)
 	if err != nil {

@@ -31,10 +31,10 @@ func searchSuite(ctx context.Context, b *bench) error {
 	)
 }
 
-// queryWords holds the numbers of words in a query. All are equally frequent.
+// queryWords holds the numbers of words that a query can have. Each number is equally frequent.
 var queryWords = []int{1, 3, 10}
 
-// queries returns n queries in the words of the corpus, always the same.
+// queries returns n queries in the words of the corpus. Equal n give the same queries.
 func queries(n int) []string {
 	w := newWords(7)
 	all := make([]string, n)

@@ -25,8 +25,8 @@ func syncSuite(ctx context.Context, b *bench) error {
 	)
 }
 
-// syncRepository serves a repository of documentation: nuxt's from LARGE_TESTDATA, or 300
-// generated pages.
+// syncRepository serves a repository of documentation. It has Nuxt's from the directory that the
+// environment variable LARGE_TESTDATA names, or else 300 generated pages.
 func (b *bench) syncRepository(ctx context.Context) (*gitServer, error) {
 	work := filepath.Join(b.dir, "upstream-work")
 	if err := os.MkdirAll(work, 0o700); err != nil {

@@ -49,7 +49,7 @@ func handler(e embedder) http.Handler {
 	mux.HandleFunc("POST /v1/embeddings", func(w http.ResponseWriter, r *http.Request) {
 		var in request
 		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(&in); err != nil {
-			refuse(w, http.StatusBadRequest, "the request is not JSON of the form that is wanted, or too large")
+			refuse(w, http.StatusBadRequest, "the request is too large, or is not JSON of the required form")
 			return
 		}
 		switch {

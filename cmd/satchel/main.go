@@ -14,11 +14,11 @@ import (
 	"satchel/cmd/satchel/internal/cli"
 )
 
-// Set by scripts/build.
+// The script scripts/build sets these variables.
 var (
 	version = "devel"
 	commit  = "unknown"
-	gvisor  = "unknown" // the version that the embedded programs have
+	gvisor  = "unknown" // the version of gVisor in the embedded sandbox programs
 )
 
 func main() { os.Exit(run()) }
@@ -27,7 +27,8 @@ func main() { os.Exit(run()) }
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// After the first signal, restore the default handling: a second one ends the process at once.
+	// After the first signal, restore the default handling, so that a second signal ends the
+	// process at once.
 	context.AfterFunc(ctx, stop)
 	// With this handler, writing to a closed standard output or error returns an error. Without
 	// it, SIGPIPE would end a server in the middle of its work.

@@ -19,8 +19,8 @@ import (
 	"satchel/internal/space"
 )
 
-// Trailers of every commit. With them, a person can find and revert the commits of a
-// client.
+// The trailers that Encode adds to a message. With them, a person can find and revert the commits
+// of a client.
 const (
 	trailerTool   = "Satchel-Tool"
 	trailerClient = "Satchel-Client"
@@ -116,8 +116,8 @@ func Cut(s string, max int) string {
 	return s[:max]
 }
 
-// CleanMessage turns a caller's comment into a valid commit message; a blank comment
-// becomes summary. It indents lines that look like our trailers.
+// CleanMessage turns a caller's comment into a valid commit message. A blank comment
+// becomes summary. CleanMessage indents lines that look like the trailers of this package.
 func CleanMessage(msg, summary string) string {
 	msg = strings.ToValidUTF8(strings.ReplaceAll(msg, "\r\n", "\n"), "\uFFFD")
 	msg = strings.Map(func(r rune) rune {
@@ -140,7 +140,7 @@ func CleanMessage(msg, summary string) string {
 	return msg
 }
 
-// ClaimedTools lists the tools that our trailers in a message name. It finds trailers
+// ClaimedTools lists the tools that the Satchel-Tool trailers in a message name. It finds trailers
 // anywhere, because git and its hosts add lines after them, and indent or quote the
 // trailers of squashed commits. A message longer than MaxRead may name any tool, so its
 // result is never empty.
@@ -275,7 +275,7 @@ func (c Raw) Read(id packfile.Hash) (out space.Commit, tool, client string) {
 		out.Parent = packfile.CommitID(c.Parents[0])
 	}
 	msg := strings.TrimRight(strings.ToValidUTF8(c.Message, "\uFFFD"), "\n")
-	// The last paragraph counts as our trailers only if it contains nothing else.
+	// The last paragraph counts only if it contains nothing but trailers of this package.
 	if i := strings.LastIndex(msg, "\n\n"); i >= 0 {
 		ours := true
 		var t, cl string

@@ -24,10 +24,10 @@ func TurnByte(t testing.TB, repo, object string) {
 	}
 }
 
-// TurnObject changes one byte of an object in every pack of a repository that contains
-// it: the first byte of its header, or one of its content. object is a name that git
-// accepts, such as "main:a.md". A store does not notice damage to objects that it has in
-// memory.
+// TurnObject changes one byte of an object in every pack of a repository that contains the object.
+// If content is true, it changes a byte of the content, and otherwise the first byte of the header.
+// object is a name that git accepts, such as "main:a.md". A store does not notice damage to
+// objects that it has in memory.
 func TurnObject(repo, object string, content bool) error {
 	id, err := git(repo, nil, "rev-parse", object)
 	if err != nil {

@@ -28,18 +28,18 @@ func (c *capped) Write(p []byte) (int, error) {
 }
 
 // lines reads standard error line by line and passes each line to tell. Lines that end in a
-// carriage return are progress and are not kept. Of the others, lines keeps the first and
-// the last, up to half of the limit each: git prints the reason of a failure last, whatever
+// carriage return are progress and are not kept. Of the other lines, it keeps the first and
+// the last ones, up to half bytes of each: git prints the reason of a failure last, whatever
 // a remote printed before it.
 type lines struct {
-	half int // bytes kept of each end
+	half int // how many bytes of the first lines, and of the last lines, are kept
 	tell func(string)
 
 	part  []byte // the unfinished line, cut at maxLine
 	cr    bool   // part ended in a carriage return, which may belong to \r\n
 	first bytes.Buffer
 	last  [][]byte
-	size  int // of last
+	size  int // the bytes in last, with a line break for each line
 	cut   bool
 }
 

@@ -1,4 +1,5 @@
-// Package gitcmd runs the git program: call [Runner.Run]. The server runs git only through it.
+// Package gitcmd runs the git program: call [Runner.Run]. The server runs git only through this
+// package.
 //
 // Each run starts with an empty environment: no system, global or user configuration, no
 // prompts, no hooks, no helpers, and only the protocols that the run names. Objects that
@@ -57,8 +58,8 @@ type Error struct {
 	Stdout []byte // the output before the failure; merge-tree reports conflicts there
 	Cut    bool   // Stdout is incomplete
 	Err    error  // an *exec.ExitError if the program ran and exited
-	// Here reports that the remote was a directory, so that its messages come from a
-	// child of this run.
+	// Here reports whether the remote was a directory. Then the remote's messages come from
+	// a child of this run.
 	Here bool
 }
 

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// ownGroup makes a run's children end with it.
+// ownGroup makes the children of a run end when the context of the run ends.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

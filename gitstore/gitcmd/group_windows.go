@@ -2,5 +2,5 @@ package gitcmd
 
 import "os/exec"
 
-// ownGroup does nothing here: the program's children see their pipes close.
+// ownGroup does nothing here. When the program ends, its children see their pipes close.
 func ownGroup(*exec.Cmd) {}

@@ -28,7 +28,7 @@ func (r Runner) memory() int64 {
 	return r.Memory
 }
 
-// OutOfMemory reports whether err is of a run that needed more memory than Runner.Memory,
+// OutOfMemory reports whether err comes from a run that needed more memory than Runner.Memory,
 // judging by the messages of the local programs.
 func OutOfMemory(err error) bool {
 	var g *Error

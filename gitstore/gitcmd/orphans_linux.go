@@ -44,7 +44,7 @@ func findOrphans(dir string) (pids []int) {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		// The link is unreadable if the process is another user's. If it has ended, the
+		// The link is unreadable if the process is another user's. If the process has ended, the
 		// link is missing, or is empty for a zombie.
 		cwd, err := os.Readlink(filepath.Join("/proc", e.Name(), "cwd"))
 		if err != nil || cwd != dir && !strings.HasPrefix(cwd, dir+"/") {

@@ -18,12 +18,14 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// DB reads the objects of one bare repository. It is safe for concurrent use, and finds
-// packs that were added or replaced: a miss reads the directory again.
+// DB reads the objects of one bare repository. It is safe for concurrent use. If a lookup finds
+// nothing, DB reads the directory of packs again, so that it finds packs that were added or
+// replaced.
 type DB struct {
 	Dir   string // the repository's objects directory
 	Cache *Cache
-	// Lender, if set before use, has more objects, which are looked up there first.
+	// Lender, if set before use, is another database whose objects are also objects of this
+	// database. Every lookup searches Lender first.
 	Lender *DB
 
 	// Mu guards the fields up to bytes. Small has the objects of the packs with few objects.
@@ -48,8 +50,8 @@ type Location struct {
 	Offset int64
 }
 
-// smallPack is the largest number of objects in a pack whose index is merged into one map. With
-// the map, a lookup among a thousand packs of commits takes one step.
+// smallPack is the largest number of objects in a pack whose index is merged into DB.Small. With
+// this map, a lookup among a thousand packs of commits takes one step.
 const smallPack = 2048
 
 // Open returns the objects of a repository, whose directory of objects is dir.
@@ -75,7 +77,7 @@ func (db *DB) Rescan() error {
 		}
 		p, err := Load(filepath.Join(db.PackDir(), name))
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // deleted meanwhile, or its index is not written yet
+			continue // the pack was deleted meanwhile
 		}
 		if err != nil {
 			return err
@@ -142,7 +144,7 @@ func (db *DB) AddLocked(name string, p *Pack) {
 	}
 }
 
-// Close closes the packs. No method may be called after it.
+// Close closes the packs. No method may be called after Close.
 func (db *DB) Close() {
 	db.Mu.Lock()
 	defer db.Mu.Unlock()
@@ -246,8 +248,9 @@ func (db *DB) elsewhere(h Hash, bad *Pack, use func(Location) error, err error) 
 	return err
 }
 
-// Read returns an object. The error is ErrNotFound if there is none, and ErrDamaged if the
-// object does not match its name, for example after damage to the disk.
+// Read returns an object. The error is ErrNotFound if there is no such object, and ErrDamaged
+// if the object cannot be decoded or does not match its name. An error of the system, such as
+// too many open files, is returned as it is.
 func (db *DB) Read(h Hash) (Object, error) {
 	if db.lends(h) {
 		return db.Lender.Read(h)

@@ -15,7 +15,7 @@ import (
 // Disk writes files durably. Step is for tests. A disk for temporary files need not sync.
 type Disk struct {
 	Sync func(*os.File) error
-	Step func(name string) // called with the name of each step before it
+	Step func(name string) // called after each step, with its name
 	// Deflaters holds compressors for the next packs. It may be nil.
 	Deflaters *sync.Pool
 }

@@ -19,7 +19,7 @@ import (
 // Hash is the name of an object.
 type Hash = plumbing.Hash
 
-// Kind is the type of an object: plumbing.BlobObject, TreeObject or CommitObject.
+// Kind is the type of an object, such as plumbing.BlobObject.
 type Kind = plumbing.ObjectType
 
 // ErrNotFound is returned for an object that the repository does not have.
@@ -62,7 +62,7 @@ func DamagedIn(dir string, err error) error {
 	return space.DamagedDirectory(space.Path(strings.TrimSuffix(dir, "/")), err)
 }
 
-// Object is one decoded object. Its data is shared and never written.
+// Object is one decoded object. Its data is shared and must not be changed.
 type Object struct {
 	Kind Kind
 	Data []byte

@@ -168,8 +168,8 @@ type rawEntry struct {
 	kind    Kind
 	Size    int64 // the size of the stored content, inflated
 	data    int64 // offset of the deflated content
-	baseOff int64 // for an offset delta
-	baseRef Hash  // for a reference delta
+	baseOff int64 // the offset of the base, for an offset delta
+	baseRef Hash  // the name of the base, for a reference delta
 }
 
 // ReadEntry reads the head of the entry at an offset of a pack.
@@ -239,7 +239,7 @@ func (e rawEntry) Inflate(r io.ReaderAt, max int64) ([]byte, error) {
 }
 
 // Read decodes the object at off. base looks up the bases of deltas that refer to other
-// packs. Our own packs have no such deltas.
+// packs. The packs of a Writer have no deltas.
 func (p *Pack) Read(off int64, base func(Hash) (Object, error)) (Object, error) {
 	f, done, err := p.open()
 	if err != nil {
@@ -278,7 +278,7 @@ func (p *Pack) Read(off int64, base func(Hash) (Object, error)) (Object, error) 
 	return Object{}, errors.New("delta chain is too long")
 }
 
-// readStart decodes the first max bytes of an object that is larger and not a delta. For
+// readStart decodes the first max bytes of an object that has more bytes and is not a delta. For
 // other objects it returns nothing.
 func (p *Pack) readStart(off, max int64) (o Object, size int64, err error) {
 	f, done, err := p.open()
@@ -294,7 +294,7 @@ func (p *Pack) readStart(off, max int64) (o Object, size int64, err error) {
 	return Object{e.kind, data}, e.Size, err
 }
 
-// Patch applies deltas, the last one first.
+// Patch returns o after it has applied the deltas, the last one first.
 func Patch(o Object, deltas [][]byte) (Object, error) {
 	for i := len(deltas) - 1; i >= 0; i-- {
 		if _, n, ok := deltaSizes(deltas[i]); !ok || n > maxObjectBytes {

@@ -15,8 +15,8 @@
 //     of the decisions of a merge, which stay readable in its message.
 //   - Each space has one sync at a time, the number of all syncs is limited, and failing
 //     remotes never use all of them.
-//   - Tokens are stored encrypted, decrypted for one transfer, and never part of a Status, a
-//     log record or an error. No data of one space's remote appears in another's Status.
+//   - Tokens are stored encrypted, decrypted for one sync, and never part of a Status, a log
+//     record or an error. No data of one space's remote appears in another's Status.
 //
 // Only one Manager per database may run syncs at a time. The database holds everything that
 // another process needs to continue: the remotes, how the last sync ended, and the notices.

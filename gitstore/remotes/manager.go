@@ -61,8 +61,8 @@ func (m *Manager) Load(ctx context.Context) error {
 	return nil
 }
 
-// Start loads the remotes and, in the background, pushes every space whose head was not
-// last seen at its remote. Call it once.
+// Start loads the remotes and, in the background, pushes every space whose remote may lack the
+// space's newest commit. Call it once.
 func (m *Manager) Start(ctx context.Context) error {
 	if err := m.dropOldNotices(ctx); err != nil {
 		return err
@@ -78,9 +78,9 @@ func (m *Manager) Start(ctx context.Context) error {
 	return nil
 }
 
-// Close starts no more syncs and waits for running ones. If ctx ends first, it interrupts
-// them, which loses nothing: the next Start continues. When it returns, no goroutine of the
-// Manager runs.
+// Close starts no more syncs and waits for running ones. If ctx ends first, Close interrupts the
+// running syncs. Nothing is lost, because the next Start continues. When Close returns, no
+// goroutine of the Manager runs.
 func (m *Manager) Close(ctx context.Context) error {
 	m.mu.Lock()
 	if !m.closed {
@@ -179,10 +179,10 @@ func (m *Manager) Notify(id space.SpaceID) {
 	m.ask(e, wantCheck|wantPush)
 }
 
-// Sync syncs a space with its remote now, however the last sync ended, and returns when
-// that is done. It calls progress, which may be nil, with short lines until it returns. A
-// failed sync is not an error: the Status reports it. The error is a fault.NotFound if the
-// space has no remote, and a fault.Canceled if ctx ended; the sync then continues.
+// Sync syncs a space with its remote now, however the last sync ended, and returns when the sync
+// is done. It calls progress, which may be nil, with short lines until it returns. A failed sync
+// is not an error: the Status reports the failure. The error is a fault.NotFound if the space
+// has no remote, and a fault.Canceled if ctx ended. The sync then continues.
 func (m *Manager) Sync(ctx context.Context, id space.SpaceID, progress func(string)) (space.RemoteStatus, error) {
 	w := newWaiter(progress)
 	m.mu.Lock()

@@ -11,8 +11,8 @@ func Migrations() []database.Migration {
 	}}
 }
 
-// The state of a sync has a table of its own, because it is written much more often than
-// the remote. So neither write can overwrite the other.
+// tables returns the SQL that creates the tables. The state of a sync has a table of its own,
+// because it is written much more often than the remote. So neither write can overwrite the other.
 func tables(blob, identity string) string {
 	return `
 CREATE TABLE remotes (

@@ -44,7 +44,7 @@ func (m *Manager) fresh(id space.SpaceID) *notices {
 }
 
 // Notices returns what the next answer to a user must say about the space's remote:
-// conflicts that a merge kept, a history that was rewritten, and the like. Each is
+// conflicts that a merge kept, a history that was rewritten, and the like. Each notice is
 // returned once to each user, even after the remote was changed or removed. Notices only reads
 // memory. A background write records the notices that were returned, so after a crash a user
 // may get a notice twice, but misses none that was stored.
@@ -103,8 +103,8 @@ func (m *Manager) dropNotices(ctx context.Context, id space.SpaceID) error {
 	})
 }
 
-// dropOldNotices removes expired notices from the table. A space without a remote gets no
-// new notices, which would remove them.
+// dropOldNotices removes expired notices from the table. Otherwise only new notices of a space
+// remove its expired ones, and a space without a remote gets no new notices.
 func (m *Manager) dropOldNotices(ctx context.Context) error {
 	return m.o.DB.Transact(ctx, func(tx *gorm.DB) error {
 		if err := tx.Where("at < ?", database.Millis(time.Now().Add(-m.o.NoticeAge))).Delete(&noticeRow{}).Error; err != nil {

@@ -17,8 +17,8 @@ const (
 	maxNotice      = 1200
 )
 
-// mergeNotices describes the decisions of a merge: first what to do, then with which files,
-// because a reader may only see the beginning.
+// mergeNotices describes the decisions of a merge. Each notice says first what to do, and then with
+// which files, because a reader may only see the beginning.
 func mergeNotices(r space.Remote, in gitstore.Integration, rewritten bool) []string {
 	var out []string
 	host := hostOf(r.URL)
@@ -40,7 +40,7 @@ func mergeNotices(r space.Remote, in gitstore.Integration, rewritten bool) []str
 			edits = append(edits, path+" (as this space has it)")
 		case space.IsConflictCopy(c.Kept):
 			copies = append(copies, fmt.Sprintf("%s (copy: %s)", path, kept))
-		default: // a differently renamed file, because a copy has a marked name
+		default: // a file that both sides renamed differently; the name of a copy would be marked
 			names = append(names, fmt.Sprintf("%s (here: %s)", path, kept))
 		}
 	}

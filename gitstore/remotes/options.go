@@ -13,7 +13,7 @@ import (
 
 // Backoff configures when a failed sync is retried.
 type Backoff struct {
-	// Min and Max limit the delays after temporary problems: the n-th is a random duration
+	// Min and Max limit the delays after temporary problems. The n-th delay is a random duration
 	// up to Min × 2ⁿ⁻¹, at most Max.
 	Min, Max time.Duration
 	// Slow is the delay after a problem that only a person can solve.
@@ -59,7 +59,7 @@ type Options struct {
 	Credentials space.Credentials
 	// SSH enables remotes of the kind SSH.
 	SSH *transport.SSH
-	// CAFile names further certificate authorities, for private servers.
+	// CAFile is a file with further certificate authorities, for private servers.
 	CAFile string
 	// Meta returns the author and tool of merge commits. The default is Satchel's own name
 	// and the tool "sync".
@@ -75,10 +75,11 @@ type Options struct {
 	// Workers is how many syncs run at once, except long ones. At most half of them (at
 	// least one) are for remotes whose last sync failed.
 	Workers int
-	// LongAfter is the duration from which a sync counts as long. A long sync gives its
-	// place to another. As many syncs as Workers can do so.
+	// LongAfter is the duration from which a sync counts as long. A long sync gives its place
+	// to another sync. At most Workers long syncs do so at the same time.
 	LongAfter time.Duration
-	// Rounds is how often one sync fetches again because the remote moved before the push.
+	// Rounds is how many times one sync fetches, merges and pushes at most. A sync repeats these
+	// steps if the remote moved before the push.
 	Rounds int
 	// Notices and NoticeAge limit the count and the age of a space's notices.
 	Notices   int

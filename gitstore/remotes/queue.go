@@ -38,8 +38,8 @@ type entry struct {
 	ended   chan struct{} // closed when the sync that runs has ended
 	transit bool          // the sync does more than check the remote
 
-	// published is the newest head of a Publish since the last sync began, and synced the
-	// head that was last seen at the remote.
+	// published is the newest head of a Publish since the last sync began. synced is the head
+	// that was last seen at the remote.
 	published, synced space.CommitID
 	// behindSince is the time since which the remote has lacked commits.
 	behindSince time.Time
@@ -82,7 +82,7 @@ func (e *entry) release(err error) {
 	e.waiters = nil
 }
 
-// waiter is one call of Sync.
+// waiter is one call that waits for a sync, such as a call of Sync.
 type waiter struct {
 	mu       sync.Mutex
 	progress func(string)
@@ -121,9 +121,9 @@ func (w *waiter) leave() error {
 // served. Remotes whose last sync failed have a lane of their own, so that they do not delay
 // the others.
 //
-// A long sync leaves its place to another sync, so that slow remotes do not delay the
-// others either. Long syncs have as many places of their own, so the total is at most
-// twice Options.Workers.
+// A long sync leaves its place to another sync, so that slow remotes do not delay the others
+// either. There are Options.Workers places, and as many places for long syncs. So at most twice
+// Options.Workers syncs run.
 type queue struct {
 	sound, troubled []*entry
 	running         int     // syncs in one of the Workers' places
@@ -221,7 +221,8 @@ func (m *Manager) begin(e *entry, slow bool) {
 	})
 }
 
-// takeTurn takes a place. The caller holds m.mu.
+// takeTurn takes one of the Workers' places for a sync. slow reports that the sync comes from the
+// troubled lane. The caller holds m.mu.
 func (m *Manager) takeTurn(slow bool) *turn {
 	t := &turn{slow: slow}
 	m.queue.running++

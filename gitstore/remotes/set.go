@@ -104,8 +104,9 @@ func (m *Manager) set(ctx context.Context, req SetRequest, w *waiter) error {
 		}
 	}
 	if another {
-		// Do this first: after a crash in between, the old remote is checked again. In the
-		// other order, its state would count as that of the new remote.
+		// Forget the old remote before the new one is stored. After a crash in between, the old
+		// remote is only checked again. In the other order, the state of the old remote would
+		// count as that of the new remote.
 		if err := m.o.Git.ForgetRemote(ctx, r.Space); err != nil {
 			return fmt.Errorf("forget the old remote: %w", err)
 		}
@@ -136,8 +137,8 @@ func (m *Manager) set(ctx context.Context, req SetRequest, w *waiter) error {
 	return nil
 }
 
-// inherit takes the settings that a request omits from had, the current remote of the space.
-// had is zero if there is none.
+// inherit adds to r the settings that the request omits and that the space's current remote has.
+// had is the current remote, or zero if there is none.
 func inherit(r *space.Remote, req SetRequest, had space.Remote) error {
 	same := had.Kind == space.KindToken && had.URL == r.URL
 	if req.Kind == "" && r.Kind == space.KindNone && same {
@@ -268,7 +269,7 @@ func (m *Manager) check(req SetRequest) (space.Remote, error) {
 	return r, nil
 }
 
-// credential gets the credential for the remote, a new one if the present one expires soon.
+// credential gets the credential for the remote, unless s has one that does not expire soon.
 func (s *syncing) credential(ctx context.Context) error {
 	if s.has && (s.cred.Expires.IsZero() || time.Until(s.cred.Expires) > expiresSoon) {
 		return nil
@@ -316,7 +317,7 @@ func errNoCredentials() error {
 	return fault.New(fault.Unavailable, "This server has no GitHub App. Give the repository's https URL and a token instead.")
 }
 
-// ssh returns the operator's SSH settings if the remote is of the kind SSH, and else nil.
+// ssh returns the operator's SSH settings, or nil if the remote is not of the kind SSH.
 func (s *syncing) ssh() *transport.SSH {
 	if s.remote.Kind != space.KindSSH {
 		return nil

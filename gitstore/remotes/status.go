@@ -9,7 +9,8 @@ import (
 	"satchel/internal/space"
 )
 
-// statusLooks is how many times Status tries, because a transfer may end meanwhile.
+// statusLooks is how many times Status reads the state at most. It reads the state again if a sync
+// began or ended meanwhile.
 const statusLooks = 3
 
 // statusNotes is the largest number of notices in a Status.
@@ -65,7 +66,7 @@ func (m *Manager) status(ctx context.Context, id space.SpaceID, s snapshot, has 
 	if branch == "" {
 		branch = defaultBranch // the branch is not known yet, so every commit counts
 	}
-	// The remote's side first: a commit meanwhile may then appear as waiting, but never as
+	// Read the remote's side first. A commit in between may then appear as waiting, but never as
 	// pushed by mistake.
 	var pushed space.CommitID
 	var err error

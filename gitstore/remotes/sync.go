@@ -40,11 +40,11 @@ type result struct {
 	quiet   bool // there was nothing to do, and the remote was not contacted
 	checked bool
 	trouble *trouble      // nil if all went well
-	wait    time.Duration // until the next try, after a trouble
+	wait    time.Duration // the time until the next try, after a trouble
 }
 
-// run performs one sync: check the remote, fetch, merge, push; again if the remote moved
-// meanwhile.
+// run performs one sync. It checks the remote, fetches, merges and pushes, and repeats these
+// steps if the remote moved meanwhile.
 func (s *syncing) run(ctx context.Context) result {
 	synced, err := s.steps(ctx)
 	r := result{checked: s.checked}
@@ -94,8 +94,8 @@ func (s *syncing) steps(ctx context.Context) (space.CommitID, error) {
 	return "", errRestless
 }
 
-// round is one check, one merge and one push. It returns the head that both sides have; a
-// transport.Stale means that the remote moved meanwhile.
+// round checks the remote once, and fetches, merges and pushes if necessary. It returns the head
+// that both sides then have. A transport.Stale means that the remote moved meanwhile.
 func (s *syncing) round(ctx context.Context) (space.CommitID, error) {
 	git, id := s.m.o.Git, s.remote.Space
 	refs, err := s.list(ctx)
@@ -134,7 +134,7 @@ func (s *syncing) round(ctx context.Context) (space.CommitID, error) {
 		return tip, s.follow(ctx, tip)
 	}
 	if there && tip != head {
-		// Even if the tip is known: the last sync may have ended before this step.
+		// Merge even if the tip is known, because the last sync may have ended before this step.
 		if err := s.integrate(ctx, tip); err != nil {
 			return "", err
 		}
@@ -150,8 +150,8 @@ func (s *syncing) round(ctx context.Context) (space.CommitID, error) {
 
 // chooseBranch returns the branch to follow if nobody named one: the remote's default
 // branch. After a push to a new repository whose settings name another default, only
-// other branches may have commits. It then returns the only branch, or the one with a
-// usual default name.
+// other branches may have commits. chooseBranch then returns the branch with a usual default
+// name, or the only branch.
 func chooseBranch(refs transport.Refs) string {
 	name := refs.Default
 	if transport.CheckBranch(name) != nil { // the remote sent no name, or an invalid one
@@ -323,7 +323,7 @@ func (s *syncing) push(ctx context.Context) (pushed space.CommitID, err error) {
 func (s *syncing) gone(ctx context.Context, refs transport.Refs, tracked space.CommitID) (tip space.CommitID, there bool, err error) {
 	next := refs.Default
 	if _, ok := refs.Heads[next]; ok && next != s.remote.Branch && !s.remote.Chosen {
-		// Also if the tip is known, because the fetch adds a tracking ref for the new name.
+		// Fetch even if the tip is known, because the fetch adds a tracking ref for the new name.
 		if tip, err = s.fetch(ctx, refs, next); err != nil {
 			return "", false, err
 		}
@@ -348,8 +348,8 @@ func (s *syncing) gone(ctx context.Context, refs transport.Refs, tracked space.C
 }
 
 // step runs and measures one transfer with a valid credential. If the remote refuses a
-// GitHub App's token, it repeats the transfer with a new one; if the App gets none, its
-// error says why.
+// GitHub App's token, it repeats the transfer with a new token. If the App gets no new token, the
+// App's error says why.
 func (s *syncing) step(ctx context.Context, name string, do func(transport.Endpoint) error) error {
 	start := time.Now()
 	err := s.withCredential(ctx, do)
@@ -363,8 +363,8 @@ func (s *syncing) step(ctx context.Context, name string, do func(transport.Endpo
 	return err
 }
 
-// refused reports whether the remote refused a GitHub App's token, or has moved. It
-// notifies the App, so that the next token is a new one.
+// refused reports whether p means that the remote refused a GitHub App's token, or has moved. It
+// then notifies the App, so that the next token is a new one.
 func (s *syncing) refused(p Problem) bool {
 	switch p {
 	case transport.Auth, transport.Forbidden, transport.Gone, transport.Moved:

@@ -177,7 +177,7 @@ func explain(r space.Remote, err error) *trouble {
 	t := &trouble{problem: problemOf(err), err: err}
 	t.slow = isSlow(t.problem)
 	w := wordsOf(t.problem, r)
-	// Errors of other packages may mean a problem: see problemOf.
+	// An error of another package has no transport.Error, so this one stands for it; see problemOf.
 	remote := &transport.Error{Problem: t.problem, Host: hostOf(r.URL), Branch: r.Branch}
 	if asRemote(err, &remote) {
 		t.locations, t.retryAfter = remote.Paths, remote.RetryAfter
@@ -225,7 +225,8 @@ func isDirectory(r space.Remote) bool {
 	return filepath.IsAbs(r.URL) || err == nil && strings.EqualFold(u.Scheme, "file")
 }
 
-// unblock matches the page on which GitHub's push protection lets people allow a secret.
+// unblock matches the address of the page on which GitHub's push protection lets people allow a
+// secret.
 var unblock = regexp.MustCompile(`https://github\.com/[A-Za-z0-9._-]+/[A-Za-z0-9._-]+/security/secret-scanning/unblock-secret/[A-Za-z0-9_-]+`)
 
 func allowLink(said []string) string {

@@ -21,23 +21,23 @@ type SetRequest struct {
 	Kind space.RemoteKind
 	// Username may be empty: most servers only check the secret.
 	Username string
-	// Secret is sealed before it is stored. If it is empty, with the kind Token and the
-	// same URL, the stored secret stays.
+	// Secret is sealed before it is stored. If it is empty, and the kind is Token and the URL
+	// is the same as before, the stored secret stays.
 	Secret string
 	// Trusted is only set by the operator's commands, never by a request from outside.
 	Trusted bool
 	// Replace replaces the content of the space with the remote's branch instead of merging
 	// the two, because a person asked for it, for example after rewriting the remote's
 	// history. The former head is kept (gitstore.ResetToRemote). Replace applies to the
-	// first sync that succeeds, and has no effect if the remote has no such branch. If
-	// the process ends before, both sides are merged.
+	// first sync that succeeds, and has no effect if the remote has no such branch. If the
+	// process ends before this sync, the next process merges both sides.
 	Replace bool
 }
 
 // Stats are totals over all remotes, for metrics.
 type Stats struct {
 	Remotes int
-	Queued  int // wait for their turn
+	Queued  int // number of syncs that wait for their turn
 	Running int
 	Failed  map[Problem]int
 	// OldestUnpushed is the longest time for which a space has had unpushed commits; zero

@@ -129,7 +129,7 @@ func Unauthorized() Fault {
 	return f
 }
 
-// Forbidden is GitHub's answer to a credential that may not do this.
+// Forbidden is GitHub's answer to a credential that may not write to the repository.
 func Forbidden() Fault {
 	return Status(http.StatusForbidden, "Write access to repository not granted.\n")
 }
@@ -137,8 +137,8 @@ func Forbidden() Fault {
 // NotFound is GitHub's answer if the repository is gone or hidden.
 func NotFound() Fault { return Status(http.StatusNotFound, "Repository not found.\n") }
 
-// RateLimited asks the client to come back later. retryAfter is the value of the header;
-// an empty value omits the header.
+// RateLimited asks the client to come back later. retryAfter is the value of the header
+// Retry-After. An empty value omits the header.
 func RateLimited(retryAfter string) Fault {
 	f := Status(http.StatusTooManyRequests, "You have exceeded a secondary rate limit.\n")
 	if retryAfter != "" {
@@ -157,7 +157,7 @@ func Redirect(code int, to string) Fault {
 // stream applies a Trouble to the bytes of one direction.
 type stream struct {
 	s      *Server
-	rec    *Request // under s.mu
+	rec    *Request // guarded by s.mu
 	f      Trouble
 	conn   net.Conn
 	done   <-chan struct{} // closed when the client has gone
@@ -227,15 +227,15 @@ func (t *stream) cut() {
 	raw.Close()
 }
 
-// corrupt changes the byte at the trouble's point if p contains this byte. p starts at
-// t.passed.
+// corrupt changes the byte at the trouble's point if p contains this byte. p follows the t.passed
+// bytes that have already passed.
 func (t *stream) corrupt(p []byte) {
 	if at := t.f.After - t.passed; t.f.Corrupt && at >= 0 && at < int64(len(p)) {
 		p[at] ^= 0x55
 	}
 }
 
-// faultyBody is the client's body.
+// faultyBody reads the client's body, and applies a Trouble to it.
 type faultyBody struct {
 	*stream
 	r io.ReadCloser
@@ -262,8 +262,8 @@ func (b *faultyBody) Read(p []byte) (int, error) {
 
 func (b *faultyBody) Close() error { return b.r.Close() }
 
-// faultyWriter is the answer. It accepts everything from the backend, so that the backend
-// finishes its work even if the client is gone.
+// faultyWriter writes the answer, and applies a Trouble to it. It accepts everything from the
+// backend, so that the backend finishes its work even if the client is gone.
 type faultyWriter struct {
 	*stream
 	w      http.ResponseWriter

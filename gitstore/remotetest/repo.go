@@ -17,7 +17,7 @@ import (
 func (s *Server) Create(name string) string {
 	s.t.Helper()
 	dir := s.Dir(name)
-	// Not by `git init`, because it copies its templates.
+	// Do not run `git init`, because it copies templates into the repository.
 	for _, d := range []string{"objects/info", "objects/pack", "refs/heads", "refs/tags", "hooks"} {
 		s.must(os.MkdirAll(filepath.Join(dir, d), 0o755))
 	}
@@ -67,7 +67,7 @@ func (s *Server) Push(name, branch string, files map[string]string) string {
 	return commit
 }
 
-// Gone is a content that deletes the file.
+// Gone is the content with which Push and Commit delete a file.
 const Gone = "\x00gone"
 
 // emptyTree is the object name of a tree without entries.
@@ -82,7 +82,7 @@ func cmpZero(id string) string {
 
 // Commit creates a commit in a repository, without a ref. Its tree is that of base (a
 // commit, or empty for none) with the files changed as in Push. Its only parent is
-// parent; if parent is empty, it has none.
+// parent. If parent is empty, the commit has no parent.
 func (s *Server) Commit(name, parent, base string, files map[string]string) string {
 	s.t.Helper()
 	index := filepath.Join(s.t.TempDir(), "index")
@@ -119,7 +119,7 @@ func (s *Server) Commit(name, parent, base string, files map[string]string) stri
 	return git("", args...)
 }
 
-// File returns a file's content on a branch; ok is false if the file is missing.
+// File returns a file's content on a branch. ok is false if the file is missing.
 func (s *Server) File(name, branch, path string) (content string, ok bool) {
 	s.t.Helper()
 	cmd := s.command(s.Dir(name), nil, "cat-file", "blob", "refs/heads/"+branch+":"+path)

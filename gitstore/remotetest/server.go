@@ -24,7 +24,7 @@ import (
 // Options configure a Server. The zero Options are a server over http that requires no
 // credential.
 type Options struct {
-	// Dir holds the repositories; default a temporary directory of the test.
+	// Dir is the directory of the repositories. The default is a temporary directory of the test.
 	Dir string
 	// If Password is not empty, every request must have Username and Password (HTTP
 	// Basic). An empty Username accepts any name, as GitHub does.
@@ -53,8 +53,8 @@ type Server struct {
 	once    sync.Once
 
 	mu         sync.Mutex
-	ended      *sync.Cond // on mu: a request ended
-	running    int        // requests
+	ended      *sync.Cond // uses mu; signalled when a request ends
+	running    int        // number of running requests
 	user, pass string
 	inject     func(Request) Fault
 	requests   []*Request
@@ -89,7 +89,7 @@ func New(t testing.TB, o Options) *Server {
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, connKey{}, c)
 		},
-		// HTTP/1.1 only, so that tests can cut single connections.
+		// The server speaks only HTTP/1.1, so that tests can cut single connections.
 		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
 	}
 	if o.TLS {
@@ -148,8 +148,8 @@ func (s *Server) SetCredential(username, password string) {
 	s.user, s.pass = username, password
 }
 
-// Inject sets the function that returns the fault of every later request; nil means no
-// faults. The server calls f for one request at a time, before it checks the credential.
+// Inject sets the function f that returns the fault of every later request. If f is nil, there
+// are no faults. The server calls f for one request at a time, before it checks the credential.
 func (s *Server) Inject(f func(Request) Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,7 +211,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.ended.Broadcast()
 	}()
 	if r.ContentLength == 0 {
-		in.fire() // there is no body whose end could fire it
+		in.fire() // there is no body whose end could fire the trouble
 	}
 	switch {
 	case in.ended:

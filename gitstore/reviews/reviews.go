@@ -40,9 +40,9 @@ type Options struct {
 	Now func() time.Time
 }
 
-// confirms reports whether a person who writes files by the tool has their former content
-// in view. The tools that restore former content (restore, web-restore, web-undo,
-// web-revert) are not among them: nobody was shown all of that content.
+// confirms reports whether a person who writes a file with the tool sees the file's former content.
+// That is not so for the tools that restore former content (restore, web-restore, web-undo,
+// web-revert), because nobody was shown all of the restored content.
 func confirms(tool string) bool {
 	return tool == space.ToolWeb || tool == space.ToolImport || tool == space.ToolStart
 }
@@ -54,7 +54,7 @@ type Reviews struct {
 	o    Options
 	ctx  context.Context //nolint:containedctx // of the background goroutines
 	stop context.CancelFunc
-	free chan struct{} // one for each walker
+	free chan struct{} // has room for one element for each walker
 	work sync.WaitGroup
 
 	mu     sync.Mutex
@@ -72,11 +72,11 @@ type state struct {
 	dirty         map[space.Path]bool // rows that are not saved
 	waited        waited              // changes of the waitedRows that are not saved
 	cursor, saved space.CommitID      // the last commit in rows, and in the saved rows
-	walker        *walker             // the walker in the background; nil otherwise
+	walker        *walker             // the slot of a read in the background; otherwise nil
 
 	mu      sync.Mutex // guards the rest; never held for long
 	head    space.CommitID
-	waiting []space.Review // at head; never modified
+	waiting []space.Review // the reviews at head; the list is never modified
 	running bool
 	done    chan struct{} // closed when the running read has ended
 }
@@ -138,7 +138,7 @@ func (r *Reviews) Close() {
 	r.work.Wait()
 }
 
-// Publish implements space.Events: the commit's changes are read at once.
+// Publish implements space.Events. It starts to read the commit's changes at once.
 func (r *Reviews) Publish(e space.Event) {
 	r.look(e.Space, r.state(e.Space))
 }
@@ -160,8 +160,8 @@ func (r *Reviews) state(id space.SpaceID) *state {
 	return st
 }
 
-// look starts to read a space's history in the background. The channel it returns is closed
-// when that is done.
+// look starts to read a space's history in the background, unless a read is already running. The
+// returned channel is closed when the read has ended.
 func (r *Reviews) look(id space.SpaceID, st *state) <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -207,7 +207,7 @@ func (r *Reviews) run(id space.SpaceID, st *state, done chan struct{}) {
 	}
 }
 
-// settle takes the turn and reads a space's history to its head. In the background it also
+// settle takes the turn and reads a space's history to its head. If background is true, the read
 // counts against the limit of walkers.
 func (r *Reviews) settle(ctx context.Context, id space.SpaceID, st *state, background bool) error {
 	var own *walker
@@ -267,7 +267,7 @@ func (st *state) take(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// Waiting returns the known reviews that wait in a space, by path. If the history is not
+// Waiting returns the known reviews that wait in a space, sorted by path. If the history is not
 // read to the head within Options.Patience, or before ctx ends, behind is true, and reading
 // continues in the background. The list must not be modified.
 func (r *Reviews) Waiting(ctx context.Context, id space.SpaceID) (list []space.Review, behind bool, err error) {

@@ -28,7 +28,7 @@ type row struct {
 	now content // the content in the last commit that was read
 }
 
-// maker is a commit with its author.
+// maker is a commit, with the tool and the client that made it, and its time.
 type maker struct {
 	commit, tool, client string
 	at                   int64
@@ -58,7 +58,7 @@ func (x *row) review(now content, head space.CommitID) space.Review {
 	}
 }
 
-// cursorRow is the commit to which a space's history was read.
+// cursorRow is the commit up to which a space's history was read.
 type cursorRow struct {
 	SpaceID  string `gorm:"primaryKey"`
 	CommitID string
@@ -184,8 +184,8 @@ func (r *Reviews) load(ctx context.Context, id space.SpaceID, st *state) error {
 	return nil
 }
 
-// save stores the changed rows, the commit to which the history was read, and a decision.
-// It stores nothing if another process was faster.
+// save stores the changed rows, the commit up to which the history was read, and a decision.
+// If another process was faster, it stores nothing and returns errRaced.
 func (r *Reviews) save(ctx context.Context, id space.SpaceID, st *state, cursor space.CommitID, d *decisionRow) error {
 	var put []*row
 	var gone []string

@@ -25,7 +25,7 @@ func (r *Reviews) stepper(id space.SpaceID, st *state) *stepper {
 	return &stepper{Reviews: r, id: id, rows: st.rows, dirty: st.dirty, waited: &st.waited, turn: st.walker}
 }
 
-// breathe is called at each commit. From time to time it lets others read their histories.
+// breathe is called at each commit. From time to time it lets the reads of other spaces go first.
 func (w *stepper) breathe(ctx context.Context) error {
 	if w.since++; w.since < partSteps || w.turn == nil {
 		return ctx.Err()
@@ -70,7 +70,7 @@ func (w *stepper) changes(ctx context.Context, c space.Commit, parents []space.C
 	return all, nil
 }
 
-// author is what the rule needs to know about a commit's author.
+// author is what the method judge needs to know about a commit's author.
 type author struct {
 	maker
 	proven bool // Satchel made the commit

@@ -123,7 +123,8 @@ func (r *Reviews) again(ctx context.Context, id space.SpaceID, st *state, head s
 	return r.save(ctx, id, st, head, nil)
 }
 
-// keepDeletions keeps confirmed deletions across a purge, since no commit records them.
+// keepDeletions keeps confirmed deletions across a purge. It reads them from the decisions,
+// because no commit records that a person confirmed a deletion.
 func (r *Reviews) keepDeletions(ctx context.Context, id space.SpaceID, st *state, old map[space.Path]*row) error {
 	var rows []decisionRow
 	err := r.o.DB.Read(ctx).Where("space_id = ? AND decision = ? AND blob = ''", string(id), kept).Find(&rows).Error

@@ -45,12 +45,12 @@ type Rewriter struct {
 	packs   []*packfile.Pack // finished
 	pending int64            // bytes of objects that are in no finished pack
 
-	done     map[packfile.Hash]packfile.Hash // new commits by old
+	done     map[packfile.Hash]packfile.Hash // the new commit of each old commit
 	dropped  map[packfile.Hash]bool
 	verdicts map[fileAt]verdict
 	purged   map[packfile.Hash]bool // blobs that were rewritten or left out somewhere
 	files    map[string]bool
-	names    map[string]string // new names and addresses by old
+	names    map[string]string // the new form of each old name or address
 	commits  int
 	words    int
 }
@@ -94,7 +94,7 @@ type fileAt struct {
 	link bool
 }
 
-// verdict is the new blob of a fileAt.
+// verdict is the new blob of a fileAt, and whether the file stays.
 type verdict struct {
 	hash packfile.Hash
 	keep bool
@@ -226,8 +226,8 @@ func (p *Rewriter) message(msg []byte) []byte {
 	return out
 }
 
-// parents returns a commit's new parents. If a parent was dropped, parents leaves out
-// those that another parent reaches.
+// parents returns a commit's new parents. If a parent was dropped, parents leaves out the
+// parents that another parent reaches.
 func (p *Rewriter) parents(c commits.Raw) ([]packfile.Hash, error) {
 	var out []packfile.Hash
 	lost := false
@@ -283,7 +283,7 @@ func (p *Rewriter) tree(ctx context.Context, c commits.Raw) (packfile.Hash, erro
 	if err := p.o.Trees.Diff(ctx, from, c.Tree, &cs); err != nil {
 		return packfile.Hash{}, err
 	}
-	p.db.ByName = nil // it has the previous commit's trees
+	p.db.ByName = nil // the old index has the previous commit's trees
 	if len(cs) > manyChanges {
 		p.db.ByName = packfile.NameIndex{}
 	}
@@ -340,7 +340,7 @@ func (p *Rewriter) change(ch trees.Change, was, now []packfile.Hash) (e packfile
 			return e, false, err
 		}
 		if !became.HasFile() {
-			return packfile.TreeEntry{}, true, nil // the file was left out there
+			return packfile.TreeEntry{}, true, nil // the file was left out of the rewritten parent
 		}
 		e.Hash = became.Hash
 		if became.IsLink() != e.IsLink() {
@@ -433,7 +433,7 @@ func reparent(head []byte, tree packfile.Hash, parents []packfile.Hash, msg []by
 	skipped := false
 	for line := range strings.SplitSeq(string(head), "\n") {
 		word, _, _ := strings.Cut(line, " ")
-		if word != "" { // a line that begins with a space continues the last one
+		if word != "" { // a line that begins with a space continues the previous line
 			skipped = slices.Contains([]string{"tree", "parent", "gpgsig", "gpgsig-sha256", "mergetag"}, word)
 		}
 		if !skipped {
@@ -472,7 +472,7 @@ func (p *Rewriter) Retag(object, commit, next packfile.Hash) (packfile.Hash, err
 		if next == commit {
 			return object, nil
 		}
-		return next, nil // a tag of a tag: its commit replaces it
+		return next, nil // a tag of a tag: the commit replaces the outer tag
 	}
 	said := msg
 	if i := bytes.Index(msg, []byte("-----BEGIN ")); i >= 0 {

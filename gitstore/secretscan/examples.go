@@ -2,8 +2,8 @@ package secretscan
 
 import "bytes"
 
-// placeholders are texts that only occur in invented secrets: fewer than 1 in 100,000 random
-// keys contains one. They are in lower case.
+// placeholders are texts that show that a secret is invented: fewer than 1 in 100,000 random
+// keys contains such a text. They are in lower case.
 var placeholders = [...]string{
 	"example", "placeholder", "changeme", "redacted", "dummy", "yourkey", "yourtoken", "yoursecret", "your-", "your_", "insert", "replace",
 	"xxxxx", "00000000", "12345678", "abcdefgh", "......", "-----", "____", "foobar", "fake-", "fake_",

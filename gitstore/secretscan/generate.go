@@ -92,7 +92,7 @@ func main() {
 		b.WriteString("\t\t" + line + "\n")
 		n++
 	}
-	b.WriteString("\t}\n}\n\n// gitleaksExamples are fingerprints of keys that gitleaks knows from documentation.\nfunc gitleaksExamples() []string {\n\treturn []string{\n")
+	b.WriteString("\t}\n}\n\n// gitleaksExamples returns fingerprints of keys that gitleaks knows from documentation.\nfunc gitleaksExamples() []string {\n\treturn []string{\n")
 	for line := range strings.Lines(string(config)) {
 		if m := examples.FindStringSubmatch(strings.TrimSpace(line)); m != nil {
 			sum := sha256.Sum256([]byte("satchel secret\x00" + m[1])) // as fingerprint makes it

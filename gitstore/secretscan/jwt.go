@@ -16,7 +16,7 @@ const (
 var jwtPlaceholders = [...]string{"1234567890", "1516239022", "john doe", "jane doe", "johndoe", "example", "supabase-demo"}
 
 // jwtIssued lists claims of which a real token has at least one. Many tokens in tests and
-// examples have none. jwtPlaceholders recognizes the examples that have one.
+// examples have none. The examples that have one are found by the values in jwtPlaceholders.
 var jwtIssued = [...]string{"exp", "iat", "jti"}
 
 // jwt returns the length of the signed JSON Web Token at the start of the content. It

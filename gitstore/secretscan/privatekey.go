@@ -4,8 +4,8 @@ import "bytes"
 
 const (
 	minKeyDigits = 64 // base64 digits of the shortest private key (an Ed25519 one has 64)
-	minKeyLine   = 16 // digits of every line of a key except the last
-	maxKeyLabels = 8  // lines before the digits, such as Proc-Type: and Comment:
+	minKeyLine   = 16 // the least number of digits on a line of a key, except the last line
+	maxKeyLabels = 8  // the most lines before the digits, such as Proc-Type: and Comment:
 )
 
 var (

@@ -34,12 +34,12 @@ func (s *Scanner) Purger(ctx context.Context, id space.SpaceID) (*Purger, error)
 	return u, nil
 }
 
-// minLearnt is the minimal length, in bytes, of a text that is removed wherever it occurs:
-// shorter texts are words.
+// minLearnt is the minimal length, in bytes, of a text that is removed wherever it occurs.
+// Shorter texts may be ordinary words.
 const minLearnt = 8
 
-// Learn adds the secrets on a line that a person named, counted from 1. The secrets are
-// then removed wherever they occur, even if the space allows them. If no rule finds a
+// Learn adds the secrets on a line that a person named. Lines are counted from 1. The secrets
+// are then removed wherever they occur, even if the space allows them. If no rule finds a
 // secret on the line, Learn takes the texts that look random, or the whole line if there
 // are none. It returns how many secrets the line has, including those that u already knew:
 // 0 if there is no such line, or only a short word on it.

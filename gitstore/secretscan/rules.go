@@ -8,7 +8,7 @@ type rule struct {
 	about string   // for people, without an article: "GitHub personal access token"
 	lits  []string // every match contains one of these
 	at    int      // offset of lits in a match, in bytes
-	run   int      // number of letters and digits that follow lits in every match, for short lits
+	run   int      // how many letters, digits or _ follow lits in every match, for short lits
 	fold  bool     // lits are in lower case and match in any case
 	// expr matches at the beginning. The secret is the first group that matched, or the
 	// match if expr has no groups.

@@ -98,7 +98,7 @@ func gitleaksRules() []rule {
 	}
 }
 
-// gitleaksExamples are fingerprints of keys that gitleaks knows from documentation.
+// gitleaksExamples returns fingerprints of keys that gitleaks knows from documentation.
 func gitleaksExamples() []string {
 	return []string{
 		"de3ebfe9c78520e4ebb9",

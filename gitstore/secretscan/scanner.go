@@ -85,7 +85,7 @@ func (s *Scanner) scan(ctx context.Context, content []byte) ([]Finding, error) {
 	if err != nil || !ok {
 		return found, err
 	}
-	// The bytes have been searched already, so that a byte order mark cannot hide anything.
+	// The search above has read the content as bytes, so a byte order mark cannot hide anything.
 	more, err := s.search(ctx, w.narrow(content))
 	if err != nil {
 		return nil, err

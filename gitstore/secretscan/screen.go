@@ -151,8 +151,8 @@ func (r *Refusal) Warning() string {
 		at, firstBytes(f.Description, maxShown), more, what, f.Fingerprint)
 }
 
-// maxShown bounds the text about a rule in a sentence, in bytes. All built-in rules are
-// shorter.
+// maxShown bounds the text about a rule in a sentence, in bytes. The texts about built-in
+// rules are shorter.
 const maxShown = 60
 
 func firstBytes(s string, n int) string { return strings.ToValidUTF8(s[:min(len(s), n)], "") }

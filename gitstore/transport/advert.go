@@ -15,9 +15,9 @@ import (
 // errNoGit means that the answer is not git's protocol.
 var errNoGit = errors.New("not git's smart protocol")
 
-// errContradiction means that a list of refs contradicts itself. Another attempt gets
-// another list.
-var errContradiction = errors.New("HEAD names a branch that the list has not")
+// errContradiction means that a list of refs contradicts itself. Another attempt may get a correct
+// list.
+var errContradiction = errors.New("HEAD names a branch that is not in the list")
 
 // remoteError is an ERR line, with which a remote explains a refusal.
 type remoteError struct{ text string } // as received: up to maxPacket bytes
@@ -63,7 +63,7 @@ func parseAdvertised(r io.Reader) (Refs, error) {
 	next := func() (string, bool, error) {
 		line, flush, err := readPacket(in, buf)
 		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF // the last packet is a flush
+			err = io.ErrUnexpectedEOF // an answer must end with a flush packet
 		}
 		s := strings.TrimSuffix(string(line), "\n")
 		if err == nil && strings.HasPrefix(s, "ERR ") {
@@ -107,7 +107,7 @@ func parseAdvertised(r io.Reader) (Refs, error) {
 			return Refs{}, fmt.Errorf("%w: a line that is no ref", errNoGit)
 		case name == "HEAD":
 			head = commit
-		case commit != zeroCommit: // zero means that there are no refs
+		case commit != zeroCommit: // the zero commit means that there are no refs
 			refs.add(name, commit)
 		}
 		line, flush, err = next()
@@ -130,7 +130,7 @@ func (r *Refs) add(name string, commit space.CommitID) {
 	if !ok || CheckBranch(branch) != nil {
 		return
 	}
-	// git's own names are unique, so ignore a second line for a name.
+	// git lists each name once, so ignore a second line for a name.
 	if _, has := r.Heads[branch]; !has {
 		r.Heads[branch] = commit
 		r.Empty = false
@@ -154,10 +154,10 @@ func (r *Refs) capabilities(text string) error {
 	return nil
 }
 
-// settleDefault finds the default branch if a remote only sends HEAD's commit: the only
-// branch at this commit. A remote that sends the name of HEAD's branch must also list that
-// branch. Otherwise the branch was renamed meanwhile, or the answer was damaged. Using the
-// name would create a branch.
+// settleDefault determines the default branch. If a remote sends only HEAD's commit, the default is
+// the only branch at this commit. A remote that sends the name of HEAD's branch must also list that
+// branch. Otherwise the branch was renamed meanwhile, or the answer was damaged. Using the name
+// would create a branch.
 func (r *Refs) settleDefault(head space.CommitID) error {
 	if head == "" {
 		return nil
@@ -172,7 +172,7 @@ func (r *Refs) settleDefault(head space.CommitID) error {
 		if commit != head {
 			continue
 		}
-		if r.Default != "" { // ambiguous
+		if r.Default != "" { // several branches are at this commit
 			r.Default = ""
 			return nil
 		}

@@ -25,7 +25,7 @@ const (
 type policy struct {
 	trusted bool // the operator trusts the URL
 	ssh     bool
-	ports   []uint16               // the ports of https URLs that users set
+	ports   []uint16               // the allowed ports of https URLs that users set
 	address func(netip.Addr) error // checks an address in a URL that a user set
 }
 
@@ -37,7 +37,7 @@ func (c *Client) CheckURL(raw string, trusted bool) error {
 	return err
 }
 
-// Check returns an error if an endpoint is not allowed, given its options.
+// Check returns an error if the URL of an endpoint is not allowed with the endpoint's other fields.
 func (c *Client) Check(e Endpoint) error {
 	_, err := c.policy(e).check(e.URL)
 	return err
@@ -129,7 +129,7 @@ func (p policy) judge(raw string) (place, error) {
 	if err := checkPath(u); err != nil {
 		return place{}, err
 	}
-	if err := checkPage(u); err != nil { // before the query, which pages often have
+	if err := checkPage(u); err != nil { // before the check of the query, which addresses of pages often have
 		return place{}, err
 	}
 	if u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.Contains(raw, "#") {
@@ -186,7 +186,7 @@ func checkPath(u *url.URL) error {
 	return nil
 }
 
-// hostLabel is a part of a DNS name.
+// hostLabel matches a label of a DNS name.
 var hostLabel = expression(`^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$`)
 
 // number matches what some resolvers take for an IPv4 address or a part of one.
@@ -214,7 +214,7 @@ func (p policy) checkHost(host, withPort string) error {
 	}
 	if number().MatchString(labels[len(labels)-1]) {
 		addr, err := netip.ParseAddr(host)
-		if err != nil { // 2130706433, 0x7f.1, 0177.0.0.1, 127.1: each program reads them differently
+		if err != nil { // programs read forms such as 2130706433, 0x7f.1, 0177.0.0.1 and 127.1 differently
 			return invalid("%q is an address in a form that is not allowed. Write the host's name.", commits.Cut(host, 80))
 		}
 		return p.checkAddr(addr)

@@ -92,7 +92,7 @@ func problemOfStatus(status int) Problem {
 	return Unknown
 }
 
-// classifyHTTP classifies an answer to List that is not an advertisement.
+// classifyHTTP classifies an answer to List that is not a list of refs.
 func classifyHTTP(resp *http.Response, body string, now time.Time, scrub scrubber) *Error {
 	out := &Error{Problem: problemOfStatus(resp.StatusCode), Status: resp.StatusCode, RetryAfter: retryAfter(resp.Header, now)}
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/plain") {
@@ -105,7 +105,7 @@ func classifyHTTP(resp *http.Response, body string, now time.Time, scrub scrubbe
 	if resp.StatusCode == http.StatusForbidden && (out.RetryAfter > 0 || outOfRequests(resp.Header) || classifyWords(body) == RateLimited) {
 		out.Problem = RateLimited
 	}
-	if out.Problem == TooLarge { // the request had no body
+	if out.Problem == TooLarge { // a request of List has no body that could be too large
 		out.Problem = Server
 	}
 	return out
@@ -120,7 +120,7 @@ func classifyGit(err error, scrub scrubber) *Error {
 	out := readGit(scrub.text(string(g.Stdout)), scrub.text(g.Stderr))
 	out.Err = err
 	if gitcmd.OutOfMemory(err) {
-		// git's other messages follow from that.
+		// git's other messages only report consequences of the lack of memory.
 		out.Problem, out.Memory = OverLimit, true
 	}
 	return out
@@ -179,10 +179,11 @@ func refusal(stdout string) (reason, by string) {
 	return m[2], m[1]
 }
 
-// problemOfRefusal returns why the remote refused a push.
+// problemOfRefusal returns the problem of a refused push. reason and by are the results of refusal.
+// theirs are the messages of the remote, and mine those of git on this machine.
 func problemOfRefusal(reason, by, theirs, mine string) Problem {
 	if by == "rejected" {
-		return Stale // fetch first, non-fast-forward: git compared before it sent anything
+		return Stale // git compared the branches before it sent anything: "fetch first", "non-fast-forward"
 	}
 	// The reason is more precise than the remote's messages, unless it only says that a hook
 	// declined, or that a ref is locked.
@@ -271,7 +272,9 @@ var (
 	httpStatus    = expression(`(?:The requested URL returned error: |RPC failed; HTTP )(\d{3})`)
 )
 
-// problemOfRun returns why a run of git failed, if it did not report a refused ref.
+// problemOfRun returns the problem of a failed run of git that did not report a refused ref. It
+// also returns the HTTP status of the remote's answer, or 0. mine and theirs are as in
+// problemOfRefusal.
 func problemOfRun(mine, theirs string) (Problem, int) {
 	if m := connectStatus().FindStringSubmatch(mine); m != nil {
 		n, _ := strconv.Atoi(m[1])

@@ -21,8 +21,8 @@ const (
 	maxCause     = 4 << 10
 )
 
-// scrubber removes secrets and host paths from text. It must see the text before it is cut:
-// otherwise most of a secret at the cut would stay.
+// scrubber removes secrets and paths of this machine from text. It must see the text before the
+// text is cut. Otherwise most of a secret at the cut would stay.
 type scrubber struct {
 	secrets []string       // lower-case
 	secret  *regexp.Regexp // matches any of secrets, in any case; nil if there are none
@@ -108,7 +108,7 @@ func (s scrubber) cutOff(t string) string {
 	t = s.text(t)
 	low := strings.ToLower(t)
 	if len(low) != len(t) {
-		return t[:strings.LastIndexByte(t, '\n')+1] // letters whose lower case has another length
+		return t[:strings.LastIndexByte(t, '\n')+1] // positions in low do not fit t, so drop the whole last line
 	}
 	most := 0
 	for _, secret := range s.secrets {

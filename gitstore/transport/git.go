@@ -16,11 +16,11 @@ import (
 	"satchel/internal/space"
 )
 
-// Fetch fetches a branch of a remote into the git directory gitDir. It points the ref named
-// into, which is a full name, at the branch's tip. An empty branch means the remote's HEAD.
-// git's fsck checks every object. Fetch fails with OverLimit when gitDir's objects have grown by
-// more than limit bytes; 0 means no limit. It calls progress, which may be nil, with git's
-// progress lines. The error is an *Error or ctx's cause; gitDir may then contain parts of packs.
+// Fetch fetches a branch of a remote into the git directory gitDir. into is the full name of a ref,
+// such as refs/heads/main. Fetch sets this ref to the branch's tip. An empty branch means the
+// remote's HEAD. git's fsck checks every object. Fetch fails with OverLimit when gitDir's objects
+// have grown by more than limit bytes; 0 means no limit. It calls progress, which may be nil, with
+// git's progress lines. An error is an *Error or ctx's cause. gitDir may then have parts of packs.
 func (c *Client) Fetch(ctx context.Context, e Endpoint, gitDir, branch, into string, limit int64, progress func(string)) error {
 	return c.fetch(ctx, e, gitDir, branch, into, limit, gitcmd.Cmd{Progress: c.onlyProgress(e, gitDir, progress)})
 }
@@ -94,7 +94,7 @@ func (c *Client) fetchLimited(ctx context.Context, e Endpoint, gitDir, branch st
 	sized, over, stop := c.limitSize(ctx, gitDir, limit)
 	defer stop()
 	err := c.transfer(sized, e, "fetch", branch, gitDir, cmd, specs...)
-	if err == nil && over() { // it ended before the first look
+	if err == nil && over() { // the fetch ended before the size was first checked
 		err = errOverLimit
 	}
 	if errors.Is(err, errOverLimit) && ctx.Err() == nil {
@@ -219,8 +219,8 @@ func (c *Client) environment(ctx context.Context, e Endpoint, p place) ([]string
 	return append(kv, "GIT_CONFIG_COUNT="+strconv.Itoa(len(kv)/2)), nil
 }
 
-// neutralDir returns a directory for runs that need no repository. It is one in which git finds
-// nobody's configuration.
+// neutralDir returns a directory for runs that need no repository. git finds no repository, and so
+// no configuration, in this directory.
 func neutralDir() string {
 	root, err := filepath.Abs(string(filepath.Separator))
 	if err != nil {
@@ -229,9 +229,9 @@ func neutralDir() string {
 	return root
 }
 
-// gitProgress matches a complete progress line of git: other lines name our own paths or
-// are for Error.Said, and a remote could append to a line. The second group is the progress
-// without the speed.
+// gitProgress matches a progress line of git. Other lines name our own paths or are for
+// Error.Said. The expression must match the whole line, because a remote could append text to
+// it. The second group is the progress without the speed.
 var gitProgress = expression(`^(remote: )?((?:(?:Enumerating|Counting|Compressing|Receiving|Writing|Unpacking) objects|Resolving deltas|Checking connectivity): ` +
 	`(?:[0-9]{1,3}% \([0-9]{1,10}/[0-9]{1,10}\)|[0-9]{1,10})(?:, [0-9.]{1,10} (?:bytes|[KMG]iB))?)` +
 	`(?: \| [0-9.]{1,10} (?:bytes|[KMG]iB)/s)?(?:, done\.|, completed with [0-9]{1,10} local objects?\.)?$`)

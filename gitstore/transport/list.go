@@ -35,8 +35,8 @@ const (
 )
 
 // List returns the refs of a remote. For http(s) it sends one request, and another for each
-// redirect on the same host. Refs.URL is then the target. A redirect to another host is Moved.
-// The error is an *Error or ctx's cause.
+// redirect on the same host. Refs.URL is then the target. After a redirect to another host, the
+// error has the problem Moved. Every error is an *Error or ctx's cause.
 func (c *Client) List(ctx context.Context, e Endpoint) (Refs, error) {
 	p, err := c.policy(e).check(e.URL)
 	if err != nil {
@@ -57,15 +57,15 @@ func (c *Client) List(ctx context.Context, e Endpoint) (Refs, error) {
 	return refs, nil
 }
 
-// call is the context of an error.
+// call describes the call that an error belongs to.
 type call struct {
 	e                  Endpoint
 	p                  place
 	op, branch, gitDir string
 }
 
-// finish returns the error for callers. If ctx, the caller's own, has ended, that is the
-// reason.
+// finish returns the error for callers. ctx is the context of the caller. If it has
+// ended, finish returns its cause.
 func (c *Client) finish(ctx context.Context, k call, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("git %s: %w", k.op, context.Cause(ctx))
@@ -121,7 +121,7 @@ func (c *Client) listHTTP(ctx context.Context, e Endpoint, p place) (Refs, error
 	return Refs{}, &Error{Problem: Moved, Target: p.host, Err: errors.New("too many redirects")}
 }
 
-// ask sends the request. to is the target of a redirect, or empty.
+// ask sends one request for the refs. to is the target of a redirect, or empty.
 func (c *Client) ask(ctx context.Context, h *http.Client, e Endpoint, base string) (refs Refs, to string, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+service, nil)
 	if err != nil {
@@ -156,7 +156,7 @@ func (c *Client) ask(ctx context.Context, h *http.Client, e Endpoint, base strin
 	return refs, "", err
 }
 
-// authorization returns the value of the header, or "" if there is no credential.
+// authorization returns the value of the Authorization header, or "" if there is no credential.
 func (e Endpoint) authorization() string {
 	if e.Credential.Secret == "" {
 		return ""
@@ -282,8 +282,8 @@ func isShallow(dir string) bool {
 // outOfRequests reports whether GitHub's limit of requests is used up.
 func outOfRequests(h http.Header) bool { return h.Get("X-RateLimit-Remaining") == "0" }
 
-// retryAfter returns how long a server asks us to wait: Retry-After in both of its forms,
-// or GitHub's X-RateLimit-Reset.
+// retryAfter returns how long a server asks us to wait, but at most 24 hours. It reads both forms
+// of Retry-After, and GitHub's X-RateLimit-Reset.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	const longest = 24 * time.Hour
 	clamp := func(d time.Duration) time.Duration { return max(0, min(d, longest)) }

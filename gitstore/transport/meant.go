@@ -49,7 +49,7 @@ var scpForm = expression(`^(?:([A-Za-z0-9._-]+)@)?([A-Za-z0-9-]+(?:\.[A-Za-z0-9-
 // checkSCP returns an error for a text in the SSH form. The error names the URL to use instead.
 func (p policy) checkSCP(raw string) error {
 	m := scpForm().FindStringSubmatch(raw)
-	if m == nil || m[1] == "" && number().MatchString(strings.Split(m[3], "/")[0]) { // a port
+	if m == nil || m[1] == "" && number().MatchString(strings.Split(m[3], "/")[0]) { // m[3] begins with a port
 		return nil
 	}
 	user, host, path := m[1], m[2], m[3]
@@ -66,11 +66,11 @@ func (p policy) checkSCP(raw string) error {
 // ownerAndName matches github.com's name of a repository.
 var ownerAndName = expression(`^[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}$`)
 
-// hostAndPath is a URL without its scheme.
+// hostAndPath matches a URL without its scheme.
 var hostAndPath = expression(`^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+(/[A-Za-z0-9._-]+){2,}/?$`)
 
-// meant guesses the URL that a text without a scheme means, for the end of a sentence. It
-// is empty if there is no guess, or if the guess is not allowed either.
+// meant guesses the URL that a text without a scheme means, and returns a question with this URL
+// for the end of a message. It returns "" if there is no guess, or if the guess is not allowed.
 func (p policy) meant(text string) string {
 	guess := ""
 	switch {

@@ -15,14 +15,14 @@ const (
 )
 
 var (
-	// GitHub's push protection: a heading with the kind of secret, then for
-	// each place its commit and its path with the line.
+	// These expressions match the report of GitHub's push protection. It has a heading with the
+	// kind of secret, and then for each place the commit and the path with the line.
 	secretHeading = expression(`^—+ (.+?) —+$`)
 	secretCommit  = expression(`^- commit: ([0-9a-f]{40})$`)
 	secretPath    = expression(`^path: (.+?)(?::([0-9]{1,9}))?$`)
-	// GitHub's and GitLab's size limits.
+	// largeFile matches the messages of GitHub and GitLab about their size limits.
 	largeFile = expression(`File "?(.+?)"? is (?:([0-9.]+ [KMGT]?i?B); this exceeds|larger than the allowed size)`)
-	// GitHub's permission for workflows.
+	// workflowFile matches GitHub's message about a missing permission for workflows.
 	workflowFile = expression("workflow `([^`]+)`")
 )
 

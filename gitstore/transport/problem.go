@@ -45,7 +45,7 @@ const (
 type Error struct {
 	Problem Problem
 	Op      string // "list", "fetch" or "push"
-	Host    string // the remote's; "this machine" for a directory
+	Host    string // the host of the remote; "this machine" for a directory
 	// Status is the HTTP status, if there was one.
 	Status int
 	// RetryAfter is how long the remote asks us to wait; zero if it did not say.
@@ -62,7 +62,7 @@ type Error struct {
 	// Said is the remote's message to people: a few lines without control characters. Show
 	// this text, but do not trust it.
 	Said []string
-	// Err is the cause, for logs, without secrets and host paths.
+	// Err is the cause, for logs, without secrets and paths of this machine.
 	Err error
 }
 

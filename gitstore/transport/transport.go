@@ -22,8 +22,8 @@ type Options struct {
 	ListTimeout time.Duration
 	// TransferTimeout bounds one Fetch or Push; default 1 hour.
 	TransferTimeout time.Duration
-	// LowSpeed ends a transfer that moves fewer bytes per second than this for
-	// LowSpeedTime; default 500 for 1 minute.
+	// A transfer ends if it moves fewer than LowSpeed bytes per second for LowSpeedTime; default
+	// 500 for 1 minute.
 	LowSpeed     int
 	LowSpeedTime time.Duration
 	// StallTimeout ends a Fetch or Push without progress in git's own counts on this side:
@@ -74,9 +74,9 @@ type Endpoint struct {
 	// Trusted means that the operator trusts the URL: http, private hosts and directories
 	// of this machine (an absolute path) are allowed, and the egress rules do not apply.
 	Trusted bool
-	// CAFile holds further certificate authorities in PEM form, read when it is first
-	// used; empty for the machine's own. Whether git also accepts the machine's own
-	// depends on its build.
+	// CAFile is a file with further certificate authorities in PEM form, which is read when it is
+	// first used. If CAFile is empty, only the machine's own authorities are accepted. Whether git
+	// also accepts these if there is a CAFile depends on git's build.
 	CAFile string
 	// SSH enables ssh:// URLs; nil disables them.
 	SSH *SSH
@@ -99,8 +99,8 @@ type Refs struct {
 	// Heads maps branch names, without refs/heads/, to the branches' tips. It leaves out
 	// branches whose names git refuses.
 	Heads map[string]space.CommitID
-	// Default is the branch that HEAD names, even if it has no commit yet. It is empty if it is
-	// unknown.
+	// Default is the branch that HEAD names, even if it has no commit yet. Default is empty if
+	// the branch is unknown.
 	Default string
 	// Shallow means that the remote is a shallow clone, which cannot be fetched
 	// completely. Shallow is only known for http(s) remotes and directories.

@@ -78,7 +78,7 @@ func (e *Error) Public() string {
 	case NoBranch:
 		return fmt.Sprintf("The remote repository does not have %s.", branch)
 	case Stale:
-		return fmt.Sprintf("At %s %s has changes that are not here yet.", host, branch)
+		return fmt.Sprintf("At %s, %s has changes that are not here yet.", host, branch)
 	case Busy:
 		return fmt.Sprintf("Another push to %s is under way.", host)
 	case NoGit:
@@ -179,7 +179,7 @@ func (e *Error) target() string {
 	return quoted(e.Target)
 }
 
-// places names the first few paths, or otherwise the given text.
+// places names the first few of e.Paths. If there are none, it returns the text otherwise.
 func (e *Error) places(otherwise string) string {
 	const shown = 3
 	var names []string

@@ -17,8 +17,8 @@ func ErrTooDeep() error {
 	return fault.New(fault.Invalid, "The repository has directories that are nested more than %d deep.", MaxDepth)
 }
 
-// Budget is the remaining budget of one walk over trees. It counts the entries and
-// directories that the walk visits, and the bytes of their paths.
+// Budget limits one walk over trees. It counts the entries and directories that the walk visits,
+// and the bytes of their paths.
 type Budget struct {
 	limit             int
 	entries, dirs     int
@@ -39,8 +39,8 @@ func (b *Budget) passes(prefix string, err error) bool {
 	return true
 }
 
-// dirsPerEntry is the number of directories that a walk may visit for each file of its
-// limit. Valid trees need no more; a tree bomb without files has more.
+// dirsPerEntry is the number of directories that a walk may visit for each file of its limit.
+// Ordinary trees need no more. A hostile tree can have any number of directories and no files.
 const dirsPerEntry = 8
 
 // Budget returns a new budget for one walk.

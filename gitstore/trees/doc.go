@@ -2,6 +2,6 @@
 // methods of [Reader].
 //
 // A foreign tree may refer to one subtree many times, so that a pack of one kilobyte
-// holds ten million paths. Walk and Diff stop at a [Budget], and follow directories no
+// can hold ten million paths. Walk and Diff stop at a [Budget], and follow directories no
 // deeper than [MaxDepth].
 package trees

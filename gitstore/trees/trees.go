@@ -16,7 +16,7 @@ import (
 // Reader reads the trees of one repository and computes new ones.
 type Reader struct {
 	DB       *packfile.DB
-	MaxPaths int // the limit of one walk or comparison
+	MaxPaths int // the maximum number of paths in one walk or comparison
 }
 
 // Empty is the name of the tree without entries, which git always has.
@@ -136,7 +136,7 @@ func (r Reader) Lookup(tree packfile.Hash, path string) (Place, error) {
 	return r.lookupBy(r.DB.Entry, tree, path)
 }
 
-// LookupIn is like Lookup, with an index for thousands of paths.
+// LookupIn is like Lookup, with an index that makes lookups of thousands of paths fast.
 func (r Reader) LookupIn(names packfile.NameIndex, tree packfile.Hash, path string) (Place, error) {
 	return r.lookupBy(func(tree packfile.Hash, name string) (packfile.TreeEntry, bool, error) {
 		return r.DB.EntryByName(names, tree, name)
@@ -166,9 +166,9 @@ func (r Reader) lookupBy(entry func(packfile.Hash, string) (packfile.TreeEntry, 
 	return Place{Found: true, TreeEntry: e}, nil
 }
 
-// Walk calls visit for every entry below a tree that is not a directory, in the order
-// of git's index, with prefix before the path. A tree with more than MaxPaths paths is
-// a fault.TooLarge; one that is nested deeper than MaxDepth is a fault.Invalid.
+// Walk calls visit for every entry below a tree, except directories, in the order of git's index.
+// The path that visit gets begins with prefix. A tree with more than MaxPaths paths is a
+// fault.TooLarge. A tree that is nested deeper than MaxDepth is a fault.Invalid.
 func (r Reader) Walk(ctx context.Context, tree packfile.Hash, prefix string, visit func(path string, e packfile.TreeEntry) error) error {
 	return r.WalkWithin(ctx, r.Budget(), tree, prefix, visit)
 }

@@ -31,14 +31,14 @@ type Options struct {
 	RetryMin, RetryMax time.Duration
 	// Timeout is the maximum time of one attempt. The default is 5 minutes.
 	Timeout time.Duration
-	Logger  *slog.Logger     // nil discards
+	Logger  *slog.Logger     // nil discards all messages
 	Now     func() time.Time // nil means time.Now
 }
 
 // Manager keeps the certificate of one name current. It is safe for concurrent use.
 type Manager struct {
 	o     Options
-	dir   string // for this authority
+	dir   string // holds the files for this authority
 	http  *http.Client
 	log   *slog.Logger
 	sleep func(ctx context.Context, d time.Duration) error
@@ -58,7 +58,7 @@ type Manager struct {
 	loop   sync.WaitGroup
 }
 
-// challenge is the response that the authority gets when it checks that the name is ours.
+// challenge is the response that the authority gets when it checks that we control the name.
 type challenge struct {
 	cert       *tls.Certificate // for tls-alpn-01
 	path, body string           // for http-01
@@ -67,11 +67,11 @@ type challenge struct {
 // Status describes the state of the certificate.
 type Status struct {
 	Domain      string
-	Authority   string    // URL of its directory
+	Authority   string    // URL of the authority's directory
 	Issuer      string    // name of the issuer in the certificate; empty if there is none
 	NotBefore   time.Time // zero if there is no certificate
 	NotAfter    time.Time
-	Failures    int       // count since the last success
+	Failures    int       // the number of failures since the last success
 	LastError   string    // the last failure and its remedy; empty after a success
 	LastFailure time.Time // zero after a success
 	NextAttempt time.Time // when the server sends the next request to the authority
@@ -193,7 +193,7 @@ func (m *Manager) certificateFor(hello *tls.ClientHelloInfo) (*tls.Certificate, 
 	if !strings.EqualFold(strings.TrimSuffix(hello.ServerName, "."), m.o.Domain) {
 		return nil, errOtherName
 	}
-	// Only the authority offers this protocol and no other (RFC 8737 section 3).
+	// Only the authority's connections offer no other protocol than this (RFC 8737 section 3).
 	if len(hello.SupportedProtos) == 1 && hello.SupportedProtos[0] == acme.ALPNProto {
 		if c := m.challenge.Load(); c != nil && c.cert != nil {
 			return c.cert, nil

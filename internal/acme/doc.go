@@ -6,8 +6,8 @@
 // third of the certificate's life is left (half of a life shorter than ten days). A
 // connection to the server never causes a request, whatever name it asks for. No failed
 // attempt is fatal: it is logged with its remedy. The next attempt follows after a growing
-// pause, or when the authority says. The certificate is stored on disk, where only the
-// server's own user can read it.
+// pause, or later if the authority asks for that. The certificate is stored on disk, where only
+// the server's own user can read it.
 //
 // The package uses the protocol of golang.org/x/crypto/acme. The autocert package does not
 // fit: it sends requests during handshakes, and repeats them every minute after a failure,

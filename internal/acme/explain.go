@@ -137,7 +137,7 @@ func retryAfter(err error) time.Duration {
 	return 0
 }
 
-// clean makes a text from another server fit for one line.
+// clean returns a text from another server in a form that fits on one line.
 func clean(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {

@@ -10,8 +10,8 @@ import (
 // http-01 challenge (RFC 8555 section 8.3). It redirects other GET and HEAD requests to
 // https at our own name, whatever their Host is. It refuses all other requests: their
 // content, such as a token, has already been sent unencrypted, and must not seem to work.
-// It never sets Strict-Transport-Security (RFC 6797 section 7.2). From the call on, the
-// manager offers the http-01 challenge.
+// It never sets Strict-Transport-Security (RFC 6797 section 7.2). After the call of HTTPHandler,
+// the manager also uses the http-01 challenge.
 func (m *Manager) HTTPHandler() http.Handler {
 	m.http01.Store(true)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -38,8 +38,8 @@ func (m *Manager) run(ctx context.Context) {
 		m.log.Info("obtained a certificate", "not_after", cert.Leaf.NotAfter, "issuer", cert.Leaf.Issuer.String())
 		m.notBefore(m.o.Now().Add(cert.Leaf.NotAfter.Sub(cert.Leaf.NotBefore) / 10))
 		if unsaved != nil {
-			// The server uses the certificate until it ends. The next start would request
-			// another one.
+			// This process uses the certificate until the process ends. The next start would
+			// request another one.
 			what := explain(unsaved, m.o.Domain)
 			m.log.Error("the certificate cannot be saved", "do", what, "err", unsaved)
 			m.mu.Lock()
@@ -49,8 +49,8 @@ func (m *Manager) run(ctx context.Context) {
 	}
 }
 
-// notBefore delays the next attempt. If this machine's clock is wrong, every new
-// certificate may seem due at once.
+// notBefore delays the next attempt until t, if it would be earlier. If this machine's clock is
+// wrong, every new certificate may seem due at once.
 func (m *Manager) notBefore(t time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

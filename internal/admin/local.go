@@ -18,7 +18,7 @@ type Local struct {
 
 var _ Service = (*Local)(nil)
 
-// Info reports what runs.
+// Info implements Service.
 func (l *Local) Info(context.Context) (Info, error) { return l.Running, nil }
 
 // Perform performs an operation on this process's data directory.
@@ -35,7 +35,7 @@ func (l *Local) Perform(ctx context.Context, operation string, in json.RawMessag
 	return json.Marshal(out)
 }
 
-// Import imports a stream.
+// Import imports the files of a stream into a space.
 func (l *Local) Import(ctx context.Context, in service.ImportSpaceInput) (service.ImportResult, error) {
 	body := &watched{r: in.Stream}
 	in.Stream = body

@@ -149,10 +149,10 @@ func send[Out any](ctx context.Context, c *Remote, op string, q url.Values, stre
 	return out, err
 }
 
-// errCut is in the error tree of a long answer that ended too early.
+// errCut marks the error of a long answer that ended too early.
 var errCut = errors.New("the answer was cut off")
 
-// readLines reads a long answer.
+// readLines reads a long answer (see answerLine), and calls progress with each report of progress.
 func readLines[Out any](r io.Reader, progress func(string)) (out Out, err error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 64<<20)
@@ -173,7 +173,7 @@ func readLines[Out any](r io.Reader, progress func(string)) (out Out, err error)
 	return out, errors.Join(errCut, lines.Err())
 }
 
-// callLong calls a long operation.
+// callLong calls an operation that sends a long answer.
 func callLong[Out any](ctx context.Context, c *Remote, op string, in any, progress func(string)) (Out, error) {
 	var none Out
 	body, err := json.Marshal(in)
@@ -201,9 +201,9 @@ type streamClient struct {
 	body io.Reader
 }
 
-// streaming returns a client for one request with the body. The transport waits
-// for a read of the body before it reports that the server is gone; so the body
-// goes through a pipe, which the end of the connection closes.
+// streaming returns a client for one request, and the body to send, which has the content of from.
+// The transport waits for a read of the body before it reports that the server is gone. So the
+// body goes through a pipe, which the end of the connection closes.
 func (c *Remote) streaming(from io.Reader) streamClient {
 	r, w := io.Pipe()
 	go func() {
@@ -222,7 +222,7 @@ func (c *Remote) streaming(from io.Reader) streamClient {
 	}}}
 }
 
-// closeNotifyConn reports when nothing more can be read from it.
+// closeNotifyConn is a connection that calls ended when nothing more can be read from it.
 type closeNotifyConn struct {
 	net.Conn
 	ended func()

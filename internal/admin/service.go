@@ -10,7 +10,7 @@ import (
 // Service performs operations for the command line. Errors are fault.Errors with messages
 // for the operator.
 type Service interface {
-	// Info reports what runs.
+	// Info describes the running server.
 	Info(ctx context.Context) (Info, error)
 	// Perform performs an operation of the service for the operator. Do is its typed
 	// variant. The input and the result are JSON.

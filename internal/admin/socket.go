@@ -37,11 +37,11 @@ var statuses = map[fault.Code]int{
 type wireError struct {
 	Code    fault.Code `json:"code"`
 	Message string     `json:"message"`
-	Field   string     `json:"field,omitempty"` // of the input that is wrong
+	Field   string     `json:"field,omitempty"` // the field of the input that is wrong
 }
 
 // Listen opens the socket at path. Only the owner of its directory can reach the socket.
-// Listen replaces the socket of a dead server. No live server can have one, because the
+// Listen replaces the socket of a dead server. No live server can use this path, because the
 // caller holds the data directory's lock.
 func Listen(path string) (*Socket, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -113,8 +113,8 @@ func Handler(s Service, log *slog.Logger) http.Handler {
 		answerLines(w, log, "import", func(progress func(string)) (service.ImportResult, error) {
 			return s.Import(service.WithProgress(r.Context(), progress), in)
 		})
-		// The client ends its stream when it has read the answer. If the connection were
-		// closed before, the client might see only that, and not the answer.
+		// The client ends its stream when it has read the answer. If the server closed the
+		// connection earlier, the client might not see the answer.
 		_, _ = io.Copy(io.Discard, r.Body)
 	})
 	m.HandleFunc("POST /import-memory", func(w http.ResponseWriter, r *http.Request) {
@@ -123,7 +123,7 @@ func Handler(s Service, log *slog.Logger) http.Handler {
 		answerLines(w, log, "import-memory", func(progress func(string)) (service.ImportedMemory, error) {
 			return s.ImportMemory(service.WithProgress(r.Context(), progress), in)
 		})
-		_, _ = io.Copy(io.Discard, r.Body) // as above
+		_, _ = io.Copy(io.Discard, r.Body) // so that the client reads the answer; see the comment at /import
 	})
 	m.HandleFunc("POST /upload-to-source", func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
@@ -137,7 +137,7 @@ func Handler(s Service, log *slog.Logger) http.Handler {
 		answerLines(w, log, "upload-to-source", func(progress func(string)) (service.UploadedToSource, error) {
 			return s.UploadToSource(service.WithProgress(r.Context(), progress), in)
 		})
-		_, _ = io.Copy(io.Discard, r.Body) // as above
+		_, _ = io.Copy(io.Discard, r.Body) // so that the client reads the answer; see the comment at /import
 	})
 	return m
 }
@@ -225,7 +225,7 @@ type answerLine[Out any] struct {
 	Error    *wireError `json:"error,omitempty"`
 }
 
-// answerLines does long work and answers with lines.
+// answerLines calls f, which does long work, and answers with lines; see answerLine.
 func answerLines[Out any](w http.ResponseWriter, log *slog.Logger, op string, f func(progress func(string)) (Out, error)) {
 	rc := http.NewResponseController(w)
 	// Progress is written while the request's stream is still being read.

@@ -43,9 +43,9 @@ func quickCheck(ctx context.Context, db *gorm.DB) error {
 	return nil
 }
 
-// The values of how for CheckFile.
+// The values of the argument how of CheckFile.
 const (
-	Quick    = "quick_check"     // every page
+	Quick    = "quick_check"     // checks every page
 	Thorough = "integrity_check" // also compares indexes with their tables
 )
 

@@ -44,8 +44,8 @@ type Options struct {
 	Readers int
 	// Conns is the maximum number of connections to PostgreSQL. 0 means DefaultConns.
 	Conns int
-	// BusyTimeout is how long a SQLite transaction waits for one of another process. 0
-	// means DefaultBusyTimeout.
+	// BusyTimeout is how long a SQLite transaction waits for a transaction of another process.
+	// 0 means DefaultBusyTimeout.
 	BusyTimeout time.Duration
 	// Slow is the duration above which a query is logged. 0 means DefaultSlow.
 	Slow time.Duration
@@ -60,7 +60,7 @@ type DB struct {
 
 // Open opens the database, and connects to it once. It changes no table; see Migrate. The
 // error is a fault.Invalid for a malformed URL, and a fault.Unavailable if the database
-// cannot be reached. Neither contains the URL's password.
+// cannot be reached. Neither error contains the URL's password.
 func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

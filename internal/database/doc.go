@@ -4,7 +4,7 @@
 //
 // Both databases give the same guarantees. What [DB.Transact] has committed survives a power
 // loss. A transaction that fails or panics changes nothing. No value of a query and no
-// password of a URL gets into a log or an error. Every call ends with its context. The package
+// password of a URL gets into a log or an error. A call ends when its context ends. The package
 // has no tables except its own list of applied migrations. Each other package owns its tables
 // and passes its [Migration]s, and no package refers to the tables of another.
 //

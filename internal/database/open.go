@@ -69,7 +69,7 @@ func (o Options) gorm() *gorm.Config {
 		// gorm's cache of prepared statements starts a goroutine that never ends. pgx has
 		// its own cache, and SQLite prepares in microseconds.
 		PrepareStmt: false,
-		// Satchel's migrations create the tables, not gorm's.
+		// Satchel's own migrations create the tables. gorm's migrations are not used.
 		DisableForeignKeyConstraintWhenMigrating: true,
 		DisableAutomaticPing:                     true,
 	}

@@ -209,7 +209,7 @@ func once[T comparable](x, y []T) []pair {
 
 // rising returns the longest subsequence of pairs in which y only grows.
 func rising(all []pair) []pair {
-	var tops []int // for each length, the last pair of the best subsequence
+	var tops []int // for each length, the index of the last pair of the best subsequence
 	before := make([]int, len(all))
 	for n, p := range all {
 		at, _ := slices.BinarySearchFunc(tops, p.y, func(t, y int) int { return cmp.Compare(all[t].y, y) })

@@ -77,7 +77,8 @@ func hunks(x, y []string, before int) Text {
 	runs, _ := Diff(x, y, &work)
 	var out Text
 	var hunk []string
-	// i and j are the lines before the run, and fromI and fromJ those before the hunk.
+	// i and j are how many lines of x and y come before the run. fromI and fromJ are how many come
+	// before the hunk.
 	i, j, fromI, fromJ := 0, 0, 0, 0
 	flush := func() {
 		if hunk != nil {

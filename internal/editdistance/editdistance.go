@@ -6,8 +6,8 @@ import "strings"
 
 // Within returns how many letters must be inserted, deleted, replaced or swapped with their
 // neighbour to turn a into b (optimal string alignment; a letter is a code point). It returns
-// limit+1 if that is more than limit. The time is proportional to the product of the lengths,
-// so callers must limit the length of text from strangers.
+// limit+1 if the number is more than limit. The time is proportional to the product of the
+// lengths, so callers must limit the length of text from strangers.
 func Within(a, b string, limit int) int {
 	// Words of a usual length need nothing from the heap.
 	const usual = 32
@@ -38,7 +38,7 @@ func Within(a, b string, limit int) int {
 			}
 			least = min(least, row[j])
 		}
-		if least > limit { // later rows exceed limit too, because a swap adds one to older
+		if least > limit { // so do later rows: prev is at least limit, and a swap adds one
 			return limit + 1
 		}
 		older, prev, row = prev, row, older

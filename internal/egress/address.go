@@ -93,7 +93,7 @@ func (g *guard) check(addr netip.Addr) error {
 			return nil
 		}
 	}
-	if g.nat64.Contains(a) { // the translator connects to the last four bytes
+	if g.nat64.Contains(a) { // a NAT64 gateway connects to the IPv4 address in the last four bytes
 		b := a.As16()
 		a = netip.AddrFrom4([4]byte(b[12:]))
 	}

@@ -27,7 +27,7 @@ const (
 	StatusNoHost   = http.StatusNotFound           // the name does not resolve
 	StatusNetwork  = http.StatusBadGateway         // the host cannot be reached
 	StatusTimeout  = http.StatusGatewayTimeout     // the host did not answer in time
-	StatusTooMany  = http.StatusServiceUnavailable // MaxTunnels are open
+	StatusTooMany  = http.StatusServiceUnavailable // Options.MaxTunnels tunnels are open
 	proxyUser      = "satchel"
 	maxProxyHeader = 16 << 10
 )
@@ -44,7 +44,7 @@ type Proxy struct {
 	want     [sha256.Size]byte // the hash of the required Proxy-Authorization
 	tunnels  chan struct{}
 	cancel   context.CancelFunc // ends dials that are under way
-	stop     func() bool        // releases the context of NewProxy
+	stop     func() bool        // ends the wait for the end of NewProxy's context
 
 	mu     sync.Mutex
 	open   map[net.Conn]struct{}
@@ -129,7 +129,8 @@ func (p *Proxy) shut() {
 	p.client.CloseIdleConnections()
 }
 
-// enter counts a request, so that Close can wait for it. leave ends the count.
+// enter counts a request, so that Close can wait for it. It returns false if the proxy is
+// closed. The method leave ends the count.
 func (p *Proxy) enter() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -142,7 +143,8 @@ func (p *Proxy) enter() bool {
 
 func (p *Proxy) leave() { p.wg.Done() }
 
-// hold makes connections end with the proxy. release undoes this.
+// hold registers connections, so that shut closes them. It returns false if the proxy is already
+// closed. The method release removes the connections.
 func (p *Proxy) hold(conns ...net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -185,7 +187,7 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	up, err := p.d.dial(r.Context(), "tcp", r.Host)
 	if err != nil {
-		p.o.Logger.Info("A connection to elsewhere was not made.", "target", r.Host, "error", err)
+		p.o.Logger.Info("A connection was refused or failed.", "target", r.Host, "error", err)
 		http.Error(w, "The host cannot be reached.", statusOf(err))
 		return
 	}
@@ -241,12 +243,13 @@ func (p *Proxy) tunnel(up, down net.Conn, rest *bufio.ReadWriter) {
 	<-done
 }
 
-// pipe copies from, which reads src, to dst, and then closes dst for writing.
+// pipe copies the data of the reader from to dst, and then closes dst for writing. from reads
+// src. After an error, pipe closes src, or both connections.
 func (p *Proxy) pipe(dst, src net.Conn, from io.Reader) {
 	buf := make([]byte, 32<<10)
 	for {
-		// Traffic in one direction keeps both directions open, because a long upload has no
-		// answer.
+		// Traffic in one direction keeps both directions open, because a long upload gets no
+		// answer before its end.
 		until := time.Now().Add(p.o.IdleTimeout)
 		dst.SetDeadline(until)
 		src.SetDeadline(until)

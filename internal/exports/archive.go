@@ -22,7 +22,7 @@ type archive struct {
 	all   int64 // bytes that may be unpacked in total
 	held  int64 // bytes of nested archives that memory may still hold
 	limit int64 // bytes of nested archives that memory may hold in total
-	max   int   // the most files
+	max   int   // maximum number of files
 }
 
 func damaged(err error) error {
@@ -74,7 +74,8 @@ func (b *builder) zip(r io.ReaderAt, size int64) error {
 	return nil
 }
 
-// open adds the files of an archive, and those of archives in it.
+// open adds the files of an archive. If nested is set and the archive consists of archives,
+// open adds the files in those archives instead.
 func (a *archive) open(r io.ReaderAt, size int64, nested bool) error {
 	directory := &directoryReader{ReaderAt: r}
 	z, err := zip.NewReader(directory, size)
@@ -97,7 +98,7 @@ func (a *archive) open(r io.ReaderAt, size int64, nested bool) error {
 		if nested && isArchive(f.Name) {
 			data, err := a.read(f, maxNested)
 			if a.held -= int64(len(data)); a.held < 0 {
-				// Archives hardly shrink again in an archive, unless they are made for an attack.
+				// An archive hardly shrinks inside another, unless it is made for an attack.
 				err = fault.New(fault.TooLarge, "The archives in the archive have more than the %s that an import may have. Import them one by one.", bytesize.Text(a.limit))
 			}
 			if err == nil {
@@ -116,7 +117,8 @@ func (a *archive) open(r io.ReaderAt, size int64, nested bool) error {
 }
 
 // onlyArchives reports whether an archive consists of archives, as the exports of Notion and
-// Claude do. Any other archive in an archive is an attachment.
+// Claude do. Hidden files and manifests do not count. In any other archive, a nested archive is
+// an attachment.
 func onlyArchives(files []*zip.File) bool {
 	for _, f := range files {
 		if !f.FileInfo().IsDir() && !hidden(f.Name) && !isManifest(base(f.Name)) && !isArchive(f.Name) {
@@ -239,7 +241,7 @@ func (a *archive) format() (string, error) {
 	return "", unknown()
 }
 
-// notesFormat distinguishes folders of Markdown pages.
+// notesFormat tells pages of Basic Memory from other Markdown pages, which count as Obsidian's.
 func (a *archive) notesFormat() (string, error) {
 	for _, f := range a.files {
 		if isMarkdown(f.Name) && f.UncompressedSize64 < 1<<20 {

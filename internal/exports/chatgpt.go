@@ -16,7 +16,7 @@ type chatGPTMessage struct {
 		Parts []json.RawMessage
 		Text  string
 	}
-	Recipient string // a tool, or all
+	Recipient string // the name of a tool, or "all"
 	Channel   string
 	Metadata  struct {
 		Hidden bool `json:"is_visually_hidden_from_conversation"`

@@ -55,7 +55,8 @@ func (b *builder) claudeItem(raw json.RawMessage) error {
 	return b.conversation(t, err)
 }
 
-// isClaudeFile reports whether a file of the archive has items.
+// isClaudeFile reports whether a file of the archive has items of Claude's export other than
+// conversations (see isConversations).
 func isClaudeFile(name string) bool {
 	switch base(name) {
 	case "projects.json", "memories.json":

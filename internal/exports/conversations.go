@@ -25,7 +25,8 @@ const (
 	// maxValues limits the values of one conversation or of one file of memories, because memory
 	// holds up to 60 bytes for a value of 2 bytes.
 	maxValues = 2 << 20
-	// maxItems limits the conversations of one import, because reading each takes time.
+	// maxItems limits the conversations and other items of one import, because reading each
+	// takes time.
 	maxItems = 200_000
 )
 
@@ -171,7 +172,7 @@ func (b *builder) assistant(a *archive) error {
 }
 
 // isConversations reports whether a file has conversations. Large exports have several such
-// files: conversations-000.json.
+// files, such as conversations-000.json.
 func isConversations(name string) bool {
 	n, ok := strings.CutPrefix(name, "conversations-")
 	n, json := strings.CutSuffix(n, ".json")
@@ -280,7 +281,8 @@ func (t *talk) add(user bool, texts []string) {
 	t.messages = append(t.messages, message{who, strings.Join(kept, "\n\n")})
 }
 
-// unixTime reads seconds since 1970, which may have a fraction. It is zero for other values.
+// unixTime reads seconds since 1970, which may have a fraction. It returns the zero time for
+// other values.
 func unixTime(raw json.RawMessage) time.Time {
 	f, err := strconv.ParseFloat(string(bytes.Trim(raw, `"`)), 64)
 	if err != nil || math.IsNaN(f) || f <= 0 || f > 4102444800 { // the year 2100

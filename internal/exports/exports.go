@@ -51,11 +51,11 @@ func Imported(path string) bool {
 // Limits bound what is read. Zero means the default.
 type Limits struct {
 	Archive  int64 // bytes of the archive; default 512 MiB
-	Unpacked int64 // bytes of all files in it; default 2 GiB
-	Files    int   // files in it; default 50,000
+	Unpacked int64 // bytes of all files in the archive; default 2 GiB
+	Files    int   // number of files in the archive; default 50,000
 	Page     int   // bytes of one page; default 1 MiB
 	Pages    int64 // bytes of all pages; default 96 MiB
-	Facts    int   // default 2,000
+	Facts    int   // number of facts; default 2,000
 }
 
 // WithDefaults returns the limits with the defaults for zeros.
@@ -72,7 +72,7 @@ func (l Limits) WithDefaults() Limits {
 // Page is a page to create.
 type Page struct {
 	Path    string
-	Name    string // in the source
+	Name    string // the name of the page in the source
 	Content []byte
 }
 
@@ -89,8 +89,8 @@ type Bundle struct {
 }
 
 // Read reads a file. An empty format means that Read detects the format. name is the name
-// of the file, which can have the name of its folder before it. The same bytes with the
-// same name always give the same bundle.
+// of the file, and may begin with the name of its folder. The same bytes with the same name
+// always give the same bundle.
 func Read(name, format string, r io.ReaderAt, size int64, l Limits) (Bundle, error) {
 	l = l.WithDefaults()
 	if format != "" && !slices.Contains(Formats(), format) {

@@ -92,7 +92,7 @@ func notionPath(p string) string {
 // markdownLink matches the target of a link, which can contain pairs of parentheses.
 var markdownLink = regexp.MustCompile(`\]\((?:[^()\s]|\([^()\s]*\))+\)`)
 
-// notion adds the pages of Notion's export, with links between them.
+// notion adds the pages of Notion's export, and adapts the links between them.
 func (b *builder) notion(a *archive) error {
 	for _, f := range a.files {
 		err := b.note(a, f, notionPath(f.Name), func(page []byte) []byte {

@@ -94,7 +94,7 @@ var (
 	// write before the text of an entry.
 	bullet = regexp.MustCompile(`^\s*(?:[-*•]|\d{1,4}[.)])\s+`)
 	dated  = regexp.MustCompile(`^\[[^\]]{4,20}\]\s*[-–—:]\s*`)
-	// heading is a line that names the lines below it.
+	// heading matches a line that names the lines below it.
 	heading = regexp.MustCompile(`^(#{1,6}\s.*|\*\*[^*]+\*\*:?|[^.!?]{1,80}:)$`)
 )
 

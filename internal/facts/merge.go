@@ -74,15 +74,15 @@ type Statement struct {
 	Base string `json:"base,omitempty"`
 }
 
-// Values of a Statement.
+// Values with a special meaning in a Statement.
 const (
-	Never  = "never" // as Expires
-	NoFact = "none"  // as Base
+	Never  = "never" // for Expires
+	NoFact = "none"  // for Base
 )
 
 // Mistake describes what is wrong with one field of a Statement.
 type Mistake struct {
-	Field string // as in JSON
+	Field string // the name in JSON
 	Text  string
 }
 
@@ -107,7 +107,8 @@ func (s Statement) Check(today string) (clean Statement, mistakes []Mistake) {
 	switch {
 	case s.Value == "":
 		wrong("value", "The value is empty.")
-	case len(s.Value) > MaxValue && (s.Base == "" || s.Base == NoFact): // otherwise see TooLong
+	// For the value of an existing fact, see TooLong.
+	case len(s.Value) > MaxValue && (s.Base == "" || s.Base == NoFact):
 		wrong("value", "%s", s.tooLong())
 	case strings.ContainsFunc(s.Value, func(r rune) bool { return r != '\n' && r != '\t' && unicode.IsControl(r) }):
 		wrong("value", "The value has control characters.")

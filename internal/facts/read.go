@@ -18,8 +18,8 @@ const (
 	Imported = "imported"
 )
 
-// shownBytes limits, in bytes, the value that Read returns: facts are short, and many are
-// kept at once.
+// shownBytes limits, in bytes, the value that Read returns. Facts are short, and callers hold
+// many of them in memory.
 const shownBytes = 2000
 
 // Fact is the content of a fact's file, without its name.
@@ -29,8 +29,8 @@ type Fact struct {
 	Source  string  `json:"source,omitempty"`
 	Sure    float64 `json:"-"` // the confidence, if HasSure
 	HasSure bool    `json:"-"`
-	Client  string  `json:"client,omitempty"` // that saved the fact
-	Tool    string  `json:"tool,omitempty"`   // of the client
+	Client  string  `json:"client,omitempty"` // the client that saved the fact
+	Tool    string  `json:"tool,omitempty"`   // the tool with which the client saved it
 	// ByPerson reports that a person confirmed the fact, on the pages or on the command line.
 	// Otherwise an AI or a program says that the user said it.
 	ByPerson bool `json:"confirmed_by_person,omitempty"`
@@ -86,8 +86,8 @@ func Whole(doc []byte) string {
 	return d.String("value")
 }
 
-// Of reads the fields of a fact, with the value in one line. A wrong day is left out, so
-// that it neither hides a fact nor puts it first.
+// Of reads the fields of a fact, with the value on one line. An invalid day is left out, so that it
+// neither hides a fact nor puts a fact first.
 func Of(d frontmatter.Document) Fact {
 	f := Fact{
 		Value: d.String("value"), Source: d.String("source"), Client: d.String("client"), Tool: d.String("tool"),

@@ -15,8 +15,8 @@ import (
 // TypeOfRepaired is the type of a repaired fact whose path names none.
 const TypeOfRepaired = "note"
 
-// RepairedPlace returns the type and the key that the file at a path under Dir gets as a
-// fact. It is the place that the path already names, if it names one.
+// RepairedPlace returns the type and the key that the file at p, a path under Dir, gets as a fact.
+// If p already names a type and a key, RepairedPlace returns these.
 func RepairedPlace(p string) (kind, key string) {
 	if kind, key, ok := Place(p); ok {
 		return kind, key

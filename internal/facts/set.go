@@ -141,10 +141,10 @@ func byLine(head []byte, fields []Field, _ map[string]any) ([]byte, error) {
 	return []byte(strings.Join(lines, "")), nil
 }
 
-// extent returns the range of a field's lines. For a missing field, it returns the empty range
-// before the line that ends the block.
+// extent returns the range of a field's lines in the front matter. For a missing field, it returns
+// the empty range before the line that ends the front matter.
 func extent(lines []string, key string) (from, to int) {
-	last := len(lines) - 1 // the line that ends the block
+	last := len(lines) - 1 // the line that ends the front matter
 	for i := 1; i < last; i++ {
 		m := keyLine.FindStringSubmatch(lines[i])
 		if m == nil || m[1] != key {
@@ -154,7 +154,7 @@ func extent(lines []string, key string) (from, to int) {
 		for j := i + 1; j < last; j++ {
 			l := lines[j]
 			if strings.TrimSpace(l) == "" {
-				continue // part of the field if the next line is
+				continue // a blank line is part of the field if the next line is
 			}
 			if l[0] != ' ' && l[0] != '\t' && !strings.HasPrefix(l, "- ") && strings.TrimRight(l, "\r\n") != "-" {
 				break
@@ -166,7 +166,7 @@ func extent(lines []string, key string) (from, to int) {
 	return last, last
 }
 
-// anew writes the whole block again from the wanted values.
+// anew writes the whole front matter again from the wanted values.
 func anew(head []byte, _ []Field, want map[string]any) ([]byte, error) {
 	block, err := yaml.Marshal(want)
 	if err != nil {
@@ -174,7 +174,7 @@ func anew(head []byte, _ []Field, want map[string]any) ([]byte, error) {
 	}
 	ends := "---\n"
 	if bytes.HasSuffix(head, []byte("---")) {
-		ends = "---" // the file ends with it
+		ends = "---" // the file ends here, without a line end
 	}
 	return []byte("---\n" + string(block) + ends), nil
 }

@@ -4,7 +4,7 @@
 //
 // Inside a package, errors are wrapped with fmt.Errorf as usual. If the caller can fix an
 // error (bad input, a missing file, a limit) or needs its kind, the package returns a
-// *fault.Error. All other errors are Internal, and their text never leaves the process.
+// *fault.Error. All other errors are Internal, and only logs show their text.
 //
 // New and Wrap create an error. CodeOf and PublicOf return what a caller may know of any error.
 package fault
@@ -23,7 +23,7 @@ type Code string
 const (
 	Invalid         Code = "invalid"         // the input is malformed or not allowed; nothing was changed
 	NotFound        Code = "not_found"       // no such thing, or none that this caller may see
-	Conflict        Code = "conflict"        // the thing changed since the caller looked
+	Conflict        Code = "conflict"        // current state forbids it, such as a taken name
 	Unauthenticated Code = "unauthenticated" // no valid credential
 	Forbidden       Code = "forbidden"       // a valid credential without the right
 	TooLarge        Code = "too_large"       // over a size limit
@@ -40,7 +40,8 @@ type Error struct {
 	// Public is a short text for the caller that says what is wrong and what to do. It must
 	// not contain secrets, host paths or another user's data.
 	Public string
-	// RetryAfter, with Limited or Unavailable, is when to try again. Zero means unknown.
+	// RetryAfter is how long to wait before another try, for Limited or Unavailable. Zero means
+	// unknown.
 	RetryAfter time.Duration
 	// Field names the wrong field of the input, so that a form can mark it. It is empty if
 	// no single field is known to be wrong.
@@ -49,7 +50,7 @@ type Error struct {
 	Err error
 }
 
-// In returns the error with the name of the wrong field of the input.
+// In sets the name of the wrong field of the input, and returns the error.
 func (e *Error) In(field string) *Error {
 	e.Field = field
 	return e

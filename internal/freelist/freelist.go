@@ -3,8 +3,8 @@ package freelist
 
 import "sync"
 
-// maxKept is how many objects a list keeps. If more are in use at once, their users create
-// them.
+// maxKept is how many objects a list keeps. If more objects are in use at once, the users create
+// the others.
 const maxKept = 2
 
 // List keeps a few objects for their next users. The zero List is empty. A sync.Pool would lose

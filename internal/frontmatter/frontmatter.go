@@ -18,7 +18,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Limits of one block. A longer block is an error and is never cut.
+// Limits of one block. A block that exceeds a limit is an error and is never cut.
 const (
 	MaxBytes  = 64 << 10
 	MaxDepth  = 16
@@ -109,7 +109,7 @@ func (d Document) Number(key string) (f float64, ok bool) {
 }
 
 // split finds the block between a first line "---" and the next line "---" or "...". There is
-// no block without both lines, because a document may begin with a rule.
+// no block without both lines, because a document may begin with a horizontal rule.
 func split(doc []byte) (block []byte, d Document) {
 	whole := Document{Body: doc, BodyLine: 1}
 	rest := bytes.TrimPrefix(doc, []byte("\ufeff"))

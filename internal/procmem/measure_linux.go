@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Of measures processes. An address space that several of them share, as in gVisor, counts
+// Of measures processes. An address space that several processes share, as in gVisor, counts
 // once, although each process reports all of it. A process that has ended counts as zero.
 func Of(pids ...int) Usage {
 	var u Usage
@@ -32,8 +32,8 @@ func Of(pids ...int) Usage {
 	return u
 }
 
-// Descendants returns the processes below pid, without pid. It returns none if they cannot
-// be read.
+// Descendants returns the processes below pid, without pid. It returns none if the list of
+// processes cannot be read.
 func Descendants(pid int) []int {
 	children, err := childrenOf()
 	if err != nil {
@@ -90,7 +90,7 @@ func parentOf(pid int) (int, bool) {
 	if err != nil {
 		return 0, false
 	}
-	// The name, in parentheses, may contain any bytes.
+	// The name of the program, in parentheses, may contain any bytes.
 	i := bytes.LastIndexByte(b, ')')
 	if i < 0 {
 		return 0, false

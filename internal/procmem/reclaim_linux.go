@@ -66,8 +66,8 @@ func isStatic(exe string) (bool, error) {
 
 // Reclaim collects the heap's garbage and returns its free pages to the system. It also drops
 // the pages of a static program's text and read-only data. Pages that are used again come from
-// the page cache, at a few microseconds each. The others, mostly code that only ran at the
-// start, are not loaded again. Reclaim takes some milliseconds of processor time. With a nil
+// the page cache, at a few microseconds each. The other pages, mostly code that only ran at
+// the start, are not loaded again. Reclaim takes some milliseconds of processor time. With a nil
 // Reclaimer, it only frees heap pages.
 //
 // The pages of other files stay. Their mappings may end while Reclaim runs, and other memory

@@ -13,9 +13,9 @@ const checkEvery = time.Second
 type Idle struct {
 	// Bytes is the most that an idle process allocates between two checks, a second apart.
 	Bytes uint64
-	// Start is how many checks in a row must find the process idle after its start.
+	// Start is how many checks in a row must find a process idle after the start of the process.
 	Start int
-	// Checks is how many checks in a row must find it idle after a later period of work.
+	// Checks is how many checks in a row must find a process idle after a later period of work.
 	Checks int
 }
 

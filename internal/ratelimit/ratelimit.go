@@ -47,7 +47,7 @@ type Limiter struct {
 // spent more.
 type bucket struct {
 	key  uint64
-	full int64 // nanoseconds since the limiter was made
+	full int64 // when it is full, in nanoseconds since the limiter was made
 }
 
 // longest limits all times, so that their sums do not overflow.
@@ -115,8 +115,8 @@ func (l *Limiter) Ready(key string) (wait time.Duration, ok bool) {
 	return time.Duration(max(0, over)), over <= 0
 }
 
-// next returns when the bucket of a key would be full again after one more request. The caller
-// holds the lock.
+// next returns the time at which the bucket of a key would be full again after one more request.
+// The caller holds the lock.
 func (l *Limiter) next(k uint64) (i int, known bool, now, full int64) {
 	now = min(int64(l.now().Sub(l.base)), longest)
 	i, known = l.at[k]

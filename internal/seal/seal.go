@@ -88,7 +88,7 @@ func create(name string) error {
 	return nil
 }
 
-// cipher returns the cipher for a purpose: each has a key of its own.
+// cipher returns the cipher for a purpose. Each purpose has its own key.
 func (b *Box) cipher(purpose string) (cipher.AEAD, error) {
 	key, err := hkdf.Key(sha256.New, b.master, nil, "satchel/"+purpose, keySize)
 	if err != nil {

@@ -38,7 +38,8 @@ func (s *Service) SetAccess(ctx context.Context, a Actor, in SetAccessInput) (No
 	return None{}, s.accounts.SetSetting(ctx, a.audit(), membersInviteSetting, string(in.MembersInvite))
 }
 
-// GetAccess reports who can come in, by the configuration and by SetAccess.
+// GetAccess returns the rules of access: those of the configuration, and those that SetAccess
+// changed.
 func (s *Service) GetAccess(ctx context.Context, a Actor, _ None) (Access, error) {
 	if err := s.authorize(a, "GetAccess"); err != nil {
 		return Access{}, err

@@ -12,17 +12,17 @@ import (
 type Actor struct {
 	kind   actorKind
 	user   space.UserID
-	author space.Person // of the commits that the actor makes
+	author space.Person // the author of the actor's commits
 	admin  bool
 	via    string
 
-	// The rest is set for clients only.
+	// The fields below are set for clients only.
 	grant  space.GrantID
 	label  string        // what the client calls itself
 	space  space.SpaceID // the only space that the grant reaches
-	name   string        // of that space
-	role   space.Role    // of the user in that space
-	scopes []space.Scope // in effect
+	name   string        // the name of that space
+	role   space.Role    // the user's role in that space
+	scopes []space.Scope // the scopes that are in effect
 }
 
 type actorKind int
@@ -37,7 +37,7 @@ const (
 // Operator returns the actor at the server's command line, who can do everything.
 func Operator() Actor { return Actor{kind: operator, via: "command line"} }
 
-// Configuration returns the operator who changes the configuration file.
+// Configuration returns the operator as the actor of changes in the configuration file.
 func Configuration() Actor { return Actor{kind: operator, via: "configuration"} }
 
 // Person returns the actor for a user who is signed in on the pages.
@@ -50,8 +50,8 @@ func authorOf(u store.User) space.Person {
 	return auth.Principal{UserName: u.Name, Display: u.Display, Email: u.Email}.Person()
 }
 
-// Client returns the actor for a client or an API key that uses a person's grant. via
-// is the front, such as "api".
+// Client returns the actor for a client or an API key that uses a person's grant. via names the
+// front (see the package comment) that received the request, such as "api".
 func Client(p auth.Principal, via string) Actor {
 	return Actor{
 		kind: client, user: p.User, author: p.Person(), via: via,
@@ -59,8 +59,8 @@ func Client(p auth.Principal, via string) Actor {
 	}
 }
 
-// Labelled returns the client with the name that it gives itself, such as
-// "claude-code/2.1". Its commits carry the name.
+// Labelled returns a copy of the client with the name that the client gives itself, such as
+// "claude-code/2.1". The client's commits carry the name.
 func (a Actor) Labelled(label string) Actor {
 	a.label = label
 	return a
@@ -69,7 +69,7 @@ func (a Actor) Labelled(label string) Actor {
 // Label returns the name that a client gives itself.
 func (a Actor) Label() string { return a.label }
 
-// User returns the person for whom the actor acts. It is empty for the operator.
+// User returns the person for whom the actor acts. The result is empty for the operator.
 func (a Actor) User() space.UserID { return a.user }
 
 // Author returns the author of the actor's commits.

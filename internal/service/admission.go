@@ -11,12 +11,12 @@ import (
 	"satchel/internal/fault"
 )
 
-// Admit admits a person who signs in for the first time, either with an open invitation,
-// which it accepts in the same transaction, or by the allow list. It readmits a suspended
-// person if an entry of the allow list admits them. name is the user name that the
-// person chose; if it is empty, Admit makes one from the claims. The error is a
-// fault.Forbidden if nothing admits the person, a fault.NotFound if the invitation has
-// ended, and a fault.Conflict or fault.Invalid for the name.
+// Admit admits a person who signs in for the first time, with an open invitation or by the allow
+// list. It accepts the invitation in the same transaction. It readmits a suspended person if an
+// entry of the allow list admits them. name is the user name that the person chose. If name is
+// empty, Admit makes a user name from the claims. The error is a fault.Forbidden if nothing
+// admits the person, a fault.NotFound if the invitation has ended, and a fault.Conflict or
+// fault.Invalid if the name cannot be used.
 func (s *Service) Admit(ctx context.Context, c auth.ExternalIdentity, invitation, name string) (store.User, error) {
 	n := store.NewUser{Display: display(c.Name), Email: c.Email}
 	by := store.Actor{Via: "sign-in"}

@@ -18,12 +18,12 @@ import (
 type ListAuditInput struct {
 	Limit int    `json:"limit"` // at most 1000
 	User  string `json:"user"`  // entries by and about people who have or had this name
-	Act   string `json:"act"`   // the beginning of the action
+	Act   string `json:"act"`   // selects actions that begin with this text
 	// Client is the name of a client or a key. Via says where the action
 	// came from, such as "web".
 	Client string `json:"client,omitempty"`
 	Via    string `json:"via,omitempty"`
-	// Since and Until limit the times; Until is not in the range.
+	// Since and Until limit the times of the entries. An entry at Until itself is left out.
 	Since time.Time `json:"since,omitzero"`
 	Until time.Time `json:"until,omitzero"`
 	// Before continues after the entry with this ID.
@@ -113,8 +113,8 @@ func (s *Service) everyoneCalled(ctx context.Context, name string) ([]space.User
 	return out, nil
 }
 
-// detailOf reads an entry's detail. It formats times (RFC 3339) and omits an expiry of
-// zero, which means never.
+// detailOf reads an entry's detail. It formats the time of expiry (RFC 3339), and omits an
+// expiry of zero, which means never.
 func detailOf(text string) map[string]any {
 	var d map[string]any
 	if json.Unmarshal([]byte(text), &d) != nil || d == nil {
@@ -146,8 +146,8 @@ func nameOr(names map[string]string, id string) string {
 	return id
 }
 
-// about returns the name of the subject of an entry. For sessions and sign-in links, that
-// is the name of their user; for other subjects without a name, it is their ID.
+// about returns the name of an entry's subject. A session or a sign-in link is named by its
+// user. A subject without a name is named by its ID.
 func about(e store.Entry, detail map[string]any, names map[string]string) string {
 	own, _ := detail["name"].(string)
 	user := ""
@@ -165,7 +165,7 @@ func about(e store.Entry, detail map[string]any, names map[string]string) string
 	return e.Subject
 }
 
-// printable replaces characters that terminals do not print.
+// printable returns r, or a space if r is not printable.
 func printable(r rune) rune {
 	if unicode.IsPrint(r) {
 		return r

@@ -19,8 +19,8 @@ type DeleteSpaceInput struct {
 type SpaceDeletion struct {
 	ID   space.SpaceID `json:"id"`
 	Name string        `json:"name"`
-	// Owner is the name of the owner. If the owner was removed, it is empty and OwnerWas is
-	// the name.
+	// Owner is the name of the owner. If the owner was removed, Owner is empty and OwnerWas
+	// is the name.
 	Owner    string `json:"owner"`
 	OwnerWas string `json:"owner_was,omitempty"`
 	// Members counts the members without the owner, and Sources the published sources.
@@ -33,7 +33,7 @@ type SpaceDeletion struct {
 	Deleted  bool   `json:"deleted"`
 }
 
-// OwnerLabel returns the name of the owner for people.
+// OwnerLabel returns a text for people that names the owner, even if the owner was removed.
 func (d SpaceDeletion) OwnerLabel() string { return store.OwnerLabel(d.Owner, d.OwnerWas) }
 
 // PreviewDeletion returns what the deletion of a space would remove.
@@ -95,7 +95,7 @@ func (s *Service) DeleteSpace(ctx context.Context, a Actor, in DeleteSpaceInput)
 	if remove == nil {
 		return SpaceDeletion{}, fault.New(fault.Unavailable, "Spaces cannot be deleted here.")
 	}
-	done, err := remove(ctx, a.audit(), m.ID, a.user) // also writes the audit entry
+	done, err := remove(ctx, a.audit(), m.ID, a.user) // remove also writes the audit entry
 	if err != nil {
 		return SpaceDeletion{}, err
 	}

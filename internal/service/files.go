@@ -10,8 +10,8 @@ import (
 	"satchel/internal/space"
 )
 
-// View reads the files and the history of a space that an actor may read. An empty commit
-// means head, and an empty path the root.
+// View reads the files and the history of a space that an actor may read. In its methods, an
+// empty commit means the newest commit, and an empty path means the root directory.
 type View struct {
 	store.Membership
 	s *Service
@@ -33,8 +33,8 @@ func (s *Service) OpenSpaces(ctx context.Context, a Actor, _ None) ([]View, erro
 	return out, nil
 }
 
-// open opens a space for an operation. It also checks the remote, because the space is in
-// use.
+// open opens a space for an operation. It also reports that the space is in use, so that its
+// remote is checked for changes soon.
 func (s *Service) open(ctx context.Context, a Actor, operation string, ref SpaceRef) (View, error) {
 	m, err := s.authorizeSpace(ctx, a, operation, ref)
 	if err != nil {
@@ -47,7 +47,8 @@ func (s *Service) open(ctx context.Context, a Actor, operation string, ref Space
 // CanWrite reports whether the actor may change the space.
 func (v View) CanWrite() bool { return v.Role.Includes(space.Editor) }
 
-// Head returns the newest commit. It also checks the remote, because the space is in use.
+// Head returns the newest commit. It also reports that the space is in use, so that its remote is
+// checked for changes soon.
 func (v View) Head(ctx context.Context) (space.CommitID, error) {
 	v.s.remotes.Used(v.ID)
 	return v.s.git.Head(ctx, v.ID)
@@ -103,7 +104,7 @@ func (a Actor) commitMeta(tool, message string) space.Meta {
 	if a.kind == person {
 		m.Client, m.Tool = space.ClientBrowser, space.ToolWeb
 		switch tool {
-		case "", "remember", "forget": // the person has seen everything that changes
+		case "", "remember", "forget": // the tool stays ToolWeb: the person saw all that changes
 		default:
 			m.Tool += "-" + tool
 		}
@@ -116,17 +117,17 @@ type WriteFilesInput struct {
 	Space   SpaceRef       `json:"space"`
 	Changes []space.Change `json:"changes"`
 	Message string         `json:"message"` // empty: a summary of the paths
-	// Move reports that the changes move files that the actor has not read.
+	// Move says that the changes move files that the actor has not read.
 	Move bool `json:"move"`
 	// Partial commits the other files if some are refused. Rejected then lists the refused
 	// files.
 	Partial bool `json:"partial"`
 }
 
-// WriteFiles commits all changes. If one is refused, it commits none, unless Partial is set. A
-// change is refused with a fault.Conflict if its file has changed after the version that the
-// change is based on. If the message is refused, the commit has no message and Rejected says so.
-// A file under memory/ that is not a valid fact gets a warning.
+// WriteFiles commits all changes. If a change is refused, WriteFiles undoes the others, unless
+// Partial is set. A change is refused with a fault.Conflict if its file has changed after the
+// version that the change is based on. If the message is refused, the commit has no message and
+// Rejected says so. A file under memory/ that is not a valid fact gets a warning.
 func (s *Service) WriteFiles(ctx context.Context, a Actor, in WriteFilesInput) (space.Commit, error) {
 	m, err := s.authorizeSpace(ctx, a, "WriteFiles", in.Space)
 	if err != nil {
@@ -156,7 +157,8 @@ func (s *Service) WriteFiles(ctx context.Context, a Actor, in WriteFilesInput) (
 	return c, nil
 }
 
-// FileAbove returns the file or link that is in the place of a directory of a path, or "".
+// FileAbove returns the file or link whose path is a parent directory of p. It returns "" if
+// there is none.
 func (v View) FileAbove(ctx context.Context, at space.CommitID, p space.Path) (space.Path, error) {
 	for d := path.Dir(string(p)); d != "."; d = path.Dir(d) {
 		e, ok, err := v.Find(ctx, at, space.Path(d))
@@ -170,7 +172,8 @@ func (v View) FileAbove(ctx context.Context, at space.CommitID, p space.Path) (s
 	return "", nil
 }
 
-// commitAll commits all changes or, if one is refused, none.
+// commitAll commits all changes. If a change is refused, commitAll undoes the others and returns
+// the refusal.
 func (s *Service) commitAll(ctx context.Context, who Actor, id space.SpaceID, changes []space.Change, meta space.Meta) (space.Commit, error) {
 	c, err := s.git.Commit(ctx, id, space.ChangeSet{Changes: changes, Policy: space.RefuseStale}, meta)
 	if err != nil {
@@ -193,8 +196,8 @@ func (s *Service) commitAll(ctx context.Context, who Actor, id space.SpaceID, ch
 // maxAttempts limits the attempts of onNewest.
 const maxAttempts = 100
 
-// onNewest runs f until it does not fail with a fault.Conflict. f reads the newest commit, and
-// another client may change the same files before f commits.
+// onNewest runs f again while f fails with a fault.Conflict, at most maxAttempts times. f reads
+// the newest commit, and another client may change the same files before f commits.
 func onNewest[T any](f func() (T, error)) (T, error) {
 	for range maxAttempts {
 		out, err := f()
@@ -220,7 +223,7 @@ func refusedFile(c space.Commit) error {
 	return nil
 }
 
-// takeBack undoes a commit whose other changes were refused.
+// takeBack undoes a commit that was refused in part.
 func (s *Service) takeBack(ctx context.Context, a Actor, id space.SpaceID, c space.Commit) error {
 	back := make([]space.Change, 0, len(c.Files))
 	for _, f := range c.Files {

@@ -22,14 +22,15 @@ type ImportFolderInput struct {
 	Files []FolderFile
 	// MaxFile is the largest file to import, in bytes. Zero means no limit.
 	MaxFile int64
-	// Replace replaces files of which the space has another version. Otherwise the space's
-	// version stays.
+	// Replace replaces files of which the space has another version. Without Replace, the
+	// space's version stays.
 	Replace bool
 	// DryRun reports what the import would do, and changes nothing.
 	DryRun bool
 }
 
-// FolderFile is a file to import. Path begins with the name of its folder, if it is in one.
+// FolderFile is a file to import. Path begins with the name of the file's folder, if the file is
+// in one.
 type FolderFile struct {
 	Path string
 	Size int64 // in bytes
@@ -130,7 +131,7 @@ func (v View) importFolder(ctx context.Context, a Actor, in ImportFolderInput, f
 	return out, nil
 }
 
-// foldersNamed limits the names of folders in one text.
+// foldersNamed is the maximum number of names in the text that Folders returns.
 const foldersNamed = 3
 
 // Folders returns the names of the folders as a text, and their count. The text is empty if a file
@@ -155,7 +156,7 @@ func (in ImportFolderInput) Folders() (names string, count int) {
 	return names, len(all)
 }
 
-// message names the folders, unless a file is in none.
+// message returns a commit message that names the folders, unless a file is in no folder.
 func (in ImportFolderInput) message() string {
 	switch names, n := in.Folders(); n {
 	case 0:
@@ -217,7 +218,7 @@ func (v View) planFile(ctx context.Context, at space.CommitID, f placedFile, in 
 		}
 		c.Mode, c.Base, c.BaseMode = e.Mode, e.Blob, e.Mode
 	}
-	if in.DryRun { // a commit warns of secrets itself
+	if in.DryRun { // without DryRun, the commit warns of secrets
 		if v.s.o.ScreenSecrets && len(v.s.secrets.Scan(f.at, content)) > 0 {
 			out.Warning = append(out.Warning, space.Warning{Path: string(f.at), Why: "The file may contain a password or a key. Remove the secret before you import the file."})
 		}

@@ -61,16 +61,16 @@ type HealthTotal struct {
 // Usage counts what a person uses.
 type Usage struct {
 	User      space.UserID `json:"user"`
-	Spaces    int          `json:"spaces"` // owned
-	Grants    int          `json:"grants"` // valid clients and keys
+	Spaces    int          `json:"spaces"` // number of owned spaces
+	Grants    int          `json:"grants"` // number of valid grants of clients and keys
 	Seen      time.Time    `json:"seen"`
-	Commits   int          `json:"commits"`   // in owned spaces, in 30 days
-	More      bool         `json:"more"`      // Commits is a lower limit
-	Sandboxes int          `json:"sandboxes"` // running
+	Commits   int          `json:"commits"`   // number of commits in owned spaces, in 30 days
+	More      bool         `json:"more"`      // there are more commits than Commits says
+	Sandboxes int          `json:"sandboxes"` // number of running sandboxes
 	Bytes     int64        `json:"bytes"`
 }
 
-// Access describes whom the configuration lets in.
+// Access describes whom the server lets in.
 type Access struct {
 	Allow         auth.AllowList `json:"allow"`
 	MembersInvite bool           `json:"members_invite"`
@@ -78,7 +78,7 @@ type Access struct {
 	// what an admin chose on the pages.
 	ConfiguredInvite bool   `json:"configured_invite"`
 	ChosenInvite     Choice `json:"chosen_invite"`
-	Issuer           string `json:"issuer"`       // of an external authorization server; empty for the built-in one
+	Issuer           string `json:"issuer"`       // the external authorization server, or empty
 	Registration     bool   `json:"registration"` // clients may register themselves
 	Documents        bool   `json:"documents"`    // clients may use a client ID metadata document
 	MailFrom         string `json:"mail_from"`    // sender of sign-in links; empty if none are mailed
@@ -112,7 +112,7 @@ func (s *Service) ListUsage(ctx context.Context, a Actor, in ListUsageInput) ([]
 	return s.running.Usage(ctx, in.People)
 }
 
-// Days of ListClientUsage.
+// The default and the maximum of ListClientUsageInput.Days.
 const (
 	DefaultUsageDays = 30
 	MaxUsageDays     = 365

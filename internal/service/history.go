@@ -91,7 +91,7 @@ func (s *Service) ListCommits(ctx context.Context, a Actor, in ListCommitsInput)
 // ShowCommitInput names a commit.
 type ShowCommitInput struct {
 	Space  SpaceRef `json:"space"`
-	Commit string   `json:"commit"` // in full, by its first digits, or HEAD
+	Commit string   `json:"commit"` // the full ID, its first digits, or HEAD
 	Path   string   `json:"path"`   // empty: everything
 	// Content asks for the content of the file at Path instead of the changes.
 	Content bool `json:"content"`
@@ -142,13 +142,13 @@ func (s *Service) ShowCommit(ctx context.Context, a Actor, in ShowCommitInput) (
 // RestoreInput names a path and the commit to restore it from.
 type RestoreInput struct {
 	Space  SpaceRef `json:"space"`
-	Commit string   `json:"commit"` // in full, by its first digits, or HEAD
+	Commit string   `json:"commit"` // the full ID, its first digits, or HEAD
 	Path   string   `json:"path"`   // empty: everything
 }
 
 // Restore creates a commit that restores a path, or everything, to its state at an earlier
-// commit. It deletes files that were added since, and keeps the history. Changed is false if
-// nothing differs.
+// commit. It deletes files that were added since, and keeps the history. In the result, Changed
+// is false if nothing differs.
 func (s *Service) Restore(ctx context.Context, a Actor, in RestoreInput) (space.Commit, error) {
 	v, err := s.open(ctx, a, "Restore", in.Space)
 	if err != nil {

@@ -53,9 +53,10 @@ func UndoneBy(newest []space.Commit) map[string]space.CommitID {
 type UndoClientInput struct {
 	Space  SpaceRef `json:"space"`
 	Client string   `json:"client"` // with or without its version
-	// Author keeps changes for the person with this name. Empty keeps those for everybody.
+	// Author selects the changes that the client made for the person with this name. Empty
+	// selects the changes for everybody.
 	Author string `json:"author,omitempty"`
-	// The span is from Since until before Until. A zero Until means now.
+	// The span begins at Since and ends before Until. A zero Until means now.
 	Since time.Time `json:"since"`
 	Until time.Time `json:"until,omitzero"`
 }
@@ -108,7 +109,7 @@ type NotUndonePage struct {
 }
 
 // NotUndone lists the changes of the selected client that are not undone yet, starting after a
-// commit. most limits their number.
+// commit. most is the maximum number of changes in the page.
 func (v View) NotUndone(ctx context.Context, in UndoClientInput, after space.CommitID, most int) (page NotUndonePage, err error) {
 	undoings, err := v.Log(ctx, space.LogQuery{Tool: space.ToolWebRevert, Since: in.Since, Limit: undoLooked})
 	if err != nil {

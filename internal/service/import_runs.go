@@ -30,12 +30,12 @@ const (
 
 // ImportOptions configure imports from URLs.
 type ImportOptions struct {
-	// Transport fetches repositories, and limits which addresses can be reached.
+	// Transport fetches repositories. It refuses addresses that the server must not reach.
 	Transport *transport.Client
 	CAFile    string
 	Git       gitcmd.Runner
-	Dir       string // for fetched repositories
-	Limit     int64  // of a fetched repository, in bytes
+	Dir       string // the directory for fetched repositories
+	Limit     int64  // the maximum size of a fetched repository, in bytes
 }
 
 // ImportState describes an import from a URL.
@@ -43,9 +43,9 @@ type ImportState struct {
 	From    string
 	Running bool
 	Line    string // the latest step
-	Problem string // why it failed
-	Files   int    // read from the source
-	Left    int    // files that were not imported
+	Problem string // why the import failed
+	Files   int    // number of files that were read from the source
+	Left    int    // number of files that were not imported
 	// Replaced counts the unchanged initial files of the space that were replaced.
 	Replaced int
 	// Warnings counts the files that need a look. Warning is the first of them.
@@ -117,7 +117,8 @@ func (s *Service) GetImport(ctx context.Context, a Actor, in GetImportInput) (*I
 // EndImports ends a person's imports into a space, or into all spaces if id is empty.
 func (s *Service) EndImports(user space.UserID, id space.SpaceID) { s.imports.end(user, id) }
 
-// ForgetImport ends the import into a deleted space, or deletes its result.
+// ForgetImport ends the import into a deleted space. If no import is running, it deletes the
+// result of the last import.
 func (s *Service) ForgetImport(id space.SpaceID) { s.imports.forget(id) }
 
 func (s *Service) newImportRuns() *importRuns {
@@ -223,7 +224,7 @@ func (r *importRuns) run(ctx context.Context, by space.UserID, id space.SpaceID,
 		i.Running, i.Ended = false, r.now()
 		switch {
 		case errors.Is(err, context.Canceled):
-			i.Problem = "The server was stopped during the import. Start it again."
+			i.Problem = "The server was stopped during the import. Start the import again."
 		case err != nil:
 			i.Problem = importProblem(err)
 		default:

@@ -11,13 +11,13 @@ import (
 	"satchel/internal/space"
 )
 
-// The kinds of streams.
+// The kinds of streams that ImportSpace reads.
 const (
 	ImportBundle = "bundle" // a git bundle with one head
 	ImportTar    = "tar"    // regular files and symbolic links
 )
 
-// ToolImport is the tool in commits of imports.
+// ToolImport is the tool that the metadata of imported commits names.
 const ToolImport = "import"
 
 // ImportSpaceInput is a stream of files for a space.
@@ -35,10 +35,10 @@ type ImportResult struct {
 	Files     int              `json:"files"`
 	History   bool             `json:"history"` // the space took over the history of the source
 	Refused   []ImportNote     `json:"refused,omitempty"`
-	Conflicts []ImportConflict `json:"conflicts,omitempty"` // both versions were kept
-	Replaced  []string         `json:"replaced,omitempty"`  // unchanged initial files
-	Warnings  []ImportNote     `json:"warnings,omitempty"`  // imported, but needs a look
-	Changed   bool             `json:"changed"`             // false if the space had everything
+	Conflicts []ImportConflict `json:"conflicts,omitempty"` // files kept in both versions
+	Replaced  []string         `json:"replaced,omitempty"`  // replaced unchanged initial files
+	Warnings  []ImportNote     `json:"warnings,omitempty"`  // imported files that need a look
+	Changed   bool             `json:"changed"`             // false if nothing was new to the space
 }
 
 // ImportNote says why a file was not imported or needs attention.
@@ -49,8 +49,8 @@ type ImportNote struct {
 
 // ImportConflict is an imported file that differs from the file in the space.
 type ImportConflict struct {
-	Path string `json:"path"` // of the space's version
-	Kept string `json:"kept"` // of the imported version
+	Path string `json:"path"` // the path of the space's version
+	Kept string `json:"kept"` // the path at which the imported version was kept
 }
 
 // ImportSpace imports a stream into a space. If it fails, it changes nothing.
@@ -96,8 +96,8 @@ func (s *Service) ImportSpace(ctx context.Context, a Actor, in ImportSpaceInput)
 // maxSource limits the name of a source in a commit message, in characters.
 const maxSource = 200
 
-// oneLine makes a text safe for the first line of a commit message. Text after a line break
-// could pass for trailers.
+// oneLine returns a text in a form that is safe in the first line of a commit message. Without
+// oneLine, text after a line break could pass for trailers.
 func oneLine(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

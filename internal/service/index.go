@@ -16,8 +16,8 @@ import (
 	"satchel/tools/index/evaluate"
 )
 
-// withIndex calls f with the running server's search index. If no server runs, it opens the
-// index.
+// withIndex calls f with the running server's search index. If no server runs, withIndex opens
+// the index, and closes it after f.
 func (s *Service) withIndex(f func(x *index.Index) error) (err error) {
 	if s.running.Index != nil {
 		return f(s.running.Index)
@@ -78,8 +78,8 @@ func (s *Service) purgeIndex(ctx context.Context, x *index.Index, id space.Space
 
 // ReindexInput selects spaces to index again.
 type ReindexInput struct {
-	// Space selects one space. The zero SpaceRef selects all spaces, or with Changed only the
-	// first administrator's first space.
+	// Space selects one space. The zero SpaceRef selects all spaces or, if Changed is set, only
+	// the first space of the first administrator.
 	Space SpaceRef `json:"space"`
 	// Changed lists paths of one space to read again. If it is nil, the whole index is
 	// rebuilt.
@@ -90,10 +90,10 @@ type ReindexInput struct {
 type Reindexed struct {
 	Space     space.SpaceID  `json:"space"`
 	Owner     string         `json:"owner"`
-	Commit    space.CommitID `json:"commit"`    // that is indexed
-	Documents int64          `json:"documents"` // in the index
-	Read      int            `json:"read"`      // files that were read
-	// Absent lists the paths of the input that do not exist, sorted.
+	Commit    space.CommitID `json:"commit"`    // the commit that is indexed
+	Documents int64          `json:"documents"` // number of documents in the index
+	Read      int            `json:"read"`      // number of files that were read
+	// Absent lists the paths of ReindexInput.Changed that do not exist, sorted.
 	Absent  []space.Path `json:"absent,omitempty"`
 	Seconds float64      `json:"seconds"`
 }
@@ -155,7 +155,7 @@ func (s *Service) Reindex(ctx context.Context, a Actor, in ReindexInput) ([]Rein
 	return out, err
 }
 
-// ownerLabel returns the name of an owner for people, even if the owner was removed.
+// ownerLabel returns a text for people that names an owner, even if the owner was removed.
 func ownerLabel(n store.UserName) string {
 	if n.Removed {
 		return store.OwnerLabel("", n.Name)
@@ -167,14 +167,14 @@ func ownerLabel(n store.UserName) string {
 type RankPagesInput struct {
 	Space   SpaceRef     `json:"space"`
 	Queries []string     `json:"queries"`
-	Depth   int          `json:"depth"` // documents in a ranking
-	Paths   []space.Path `json:"paths"` // whose existence to check
+	Depth   int          `json:"depth"` // maximum number of documents in a ranking
+	Paths   []space.Path `json:"paths"` // paths whose existence to check
 }
 
 // RankResult holds the rankings in the order of the queries.
 type RankResult struct {
 	Rankings []Ranking    `json:"rankings"`
-	Absent   []space.Path `json:"absent"` // of the input's paths
+	Absent   []space.Path `json:"absent"` // the paths of RankPagesInput.Paths that are not files
 }
 
 // Ranking is the result of one query.
@@ -226,10 +226,10 @@ func (s *Service) RankPages(ctx context.Context, a Actor, in RankPagesInput) (Ra
 	return out, err
 }
 
-// reportInterval is how often progress is reported.
+// reportInterval is the minimum time between two reports of progress.
 const reportInterval = 100 * time.Millisecond
 
-// countingStore reports how many files the index reads.
+// countingStore is a store that counts the files that the index reads, and reports the progress.
 type countingStore struct {
 	*gitstore.Store
 	progress func(string)

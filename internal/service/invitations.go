@@ -13,7 +13,7 @@ type InviteToServerInput struct {
 	By    string `json:"by,omitempty"` // at the command line, the inviter; empty for the first administrator
 	Admin bool   `json:"admin"`        // the person who accepts becomes an admin
 	Note  string `json:"note"`
-	Email string `json:"email"` // if an admin invites: the address for a new person who has none
+	Email string `json:"email"` // for a new person without an address; used if an admin invites
 }
 
 // InviteToServer creates an invitation to become a user.
@@ -32,7 +32,7 @@ func (s *Service) InviteToServer(ctx context.Context, a Actor, in InviteToServer
 type InviteToSpaceInput struct {
 	Space SpaceRef   `json:"space"`
 	Role  space.Role `json:"role"`
-	Admin bool       `json:"admin"` // this and the rest are as in InviteToServerInput
+	Admin bool       `json:"admin"` // Admin, Note and Email are as in InviteToServerInput
 	Note  string     `json:"note"`
 	Email string     `json:"email"`
 }
@@ -84,7 +84,8 @@ type RevokeInvitationInput struct {
 	ID string `json:"id"`
 }
 
-// RevokeInvitation ends an open invitation of the actor. Admins can end any.
+// RevokeInvitation ends an open invitation of the actor. Admins and the operator can end any
+// open invitation.
 func (s *Service) RevokeInvitation(ctx context.Context, a Actor, in RevokeInvitationInput) (None, error) {
 	if err := s.authorize(a, "RevokeInvitation"); err != nil {
 		return None{}, err

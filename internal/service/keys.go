@@ -45,7 +45,7 @@ func (s *Service) CreateKey(ctx context.Context, a Actor, in CreateKeyInput) (Ne
 	return NewKey{ID: g.ID, Secret: secret.Reveal(), Expires: g.Expires}, nil
 }
 
-// ListKeysInput names a person at the command line; empty means everyone.
+// ListKeysInput names a person at the command line. An empty User means everyone.
 type ListKeysInput struct {
 	User string `json:"user,omitempty"`
 }
@@ -71,7 +71,7 @@ type RevokeKeyInput struct {
 	ID space.GrantID `json:"id"`
 }
 
-// RevokeKey revokes a key of the actor. The operator can revoke any.
+// RevokeKey revokes a key of the actor. The operator can revoke every key.
 func (s *Service) RevokeKey(ctx context.Context, a Actor, in RevokeKeyInput) (None, error) {
 	if err := s.authorize(a, "RevokeKey"); err != nil {
 		return None{}, err
@@ -93,7 +93,7 @@ type Grant struct {
 	UserName string
 }
 
-// ListGrantsInput names a person at the command line; empty means everyone.
+// ListGrantsInput names a person at the command line. An empty User means everyone.
 type ListGrantsInput struct {
 	User string `json:"user,omitempty"`
 }
@@ -135,7 +135,7 @@ type RevokeGrantInput struct {
 	ID space.GrantID `json:"id"`
 }
 
-// RevokeGrant revokes a grant of the actor. The operator can revoke any.
+// RevokeGrant revokes a grant of the actor. The operator can revoke every grant.
 func (s *Service) RevokeGrant(ctx context.Context, a Actor, in RevokeGrantInput) (None, error) {
 	if err := s.authorize(a, "RevokeGrant"); err != nil {
 		return None{}, err

@@ -14,8 +14,8 @@ import (
 
 // ListSourcesInput selects sources.
 type ListSourcesInput struct {
-	// User is the reader. Only the operator can set it. Without it, the operator gets every
-	// source.
+	// User names the person whose readable sources are listed. Only the operator can set User.
+	// Without User, the operator gets every source.
 	User string `json:"user,omitempty"`
 }
 
@@ -42,7 +42,8 @@ func (s *Service) ListSources(ctx context.Context, a Actor, in ListSourcesInput)
 	return s.named(ctx, all)
 }
 
-// named adds the names of publishers and readers. It omits removed people.
+// named adds the names of publishers and readers to sources, except the names of removed people. It
+// also adds the state of the syncs.
 func (s *Service) named(ctx context.Context, all []space.Source) ([]space.Source, error) {
 	if len(all) == 0 {
 		return []space.Source{}, nil
@@ -142,7 +143,7 @@ func (s *Service) ListPublished(ctx context.Context, a Actor, in ListPublishedIn
 type PreviewSourceInput struct {
 	Space SpaceRef `json:"space"`
 	Dir   string   `json:"dir"`
-	Limit int      `json:"limit"` // of the listed files
+	Limit int      `json:"limit"` // maximum number of listed files
 }
 
 // SourcePreview is what readers of a source would see, with warnings for its owner.
@@ -194,7 +195,7 @@ type SuggestSourceIDInput struct {
 	Dir   string   `json:"dir"`
 }
 
-// SuggestSourceID returns a free ID for a source. It contains the names of the owner and
+// SuggestSourceID returns a free ID for a source. The ID contains the names of the owner and
 // the directory.
 func (s *Service) SuggestSourceID(ctx context.Context, a Actor, in SuggestSourceIDInput) (string, error) {
 	m, err := s.authorizeSpace(ctx, a, "SuggestSourceID", in.Space)
@@ -211,7 +212,7 @@ func (s *Service) SuggestSourceID(ctx context.Context, a Actor, in SuggestSource
 	return s.numbered(short), nil
 }
 
-// numbered returns the ID, or the ID with a number at its end if it is taken.
+// numbered returns the ID, or the ID with a number at its end if the ID is taken.
 func (s *Service) numbered(id string) string {
 	if !s.taken(id) {
 		return id
@@ -222,11 +223,11 @@ func (s *Service) numbered(id string) string {
 			return free
 		}
 	}
-	return id // adding the source reports that it is taken
+	return id // AddSyncedSource or PublishSource then reports that the ID is taken
 }
 
 // taken reports whether a source has the ID. A synced source keeps its ID even after its
-// publication has ended. Callers can already learn this from PublishSource.
+// publication has ended. The answer reveals no more than PublishSource, which refuses taken IDs.
 func (s *Service) taken(id string) bool {
 	_, err := s.sources.Find(id)
 	if err != nil && s.syncs != nil {
@@ -262,8 +263,8 @@ type PublishSourceInput struct {
 }
 
 // PublishSource publishes a directory of a space in the owner's name, or changes the texts
-// and the readers of a source that is already published from there. An error about a
-// field names it (fault.FieldOf).
+// and the readers of a source that is already published from there. An error about a field
+// names the field (fault.FieldOf).
 func (s *Service) PublishSource(ctx context.Context, a Actor, in PublishSourceInput) (space.Source, error) {
 	m, err := s.authorizeSpace(ctx, a, "PublishSource", in.Space)
 	if err != nil {
@@ -284,7 +285,7 @@ func (s *Service) PublishSource(ctx context.Context, a Actor, in PublishSourceIn
 	return s.namedOne(ctx, src)
 }
 
-// readers finds the people who may read a source.
+// readers returns the IDs of the people with the given names, who are to be readers of a source.
 func (s *Service) readers(ctx context.Context, names []string) ([]space.UserID, error) {
 	var ids []space.UserID
 	for _, name := range names {

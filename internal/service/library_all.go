@@ -8,8 +8,8 @@ import (
 	"satchel/internal/space"
 )
 
-// SourceOrigin is what readers of a source learn about its upstream: where their pages come from.
-// The JSON names are those of the settings of the kinds github and youtube.
+// SourceOrigin tells the readers of a source which upstream its pages come from. The JSON names
+// are those in the settings of sources of the kinds github and youtube.
 type SourceOrigin struct {
 	Repo        string `json:"repo,omitempty"`
 	Branch      string `json:"branch,omitempty"` // empty: the repository's default branch

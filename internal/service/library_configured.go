@@ -31,10 +31,10 @@ type ConfiguredSources struct {
 	Problems []SourceProblem `json:"problems"`
 }
 
-// ConfigureSources makes the sources of the configuration file agree with their entries. An entry
-// takes over a source with its ID that the operator added by a command. A source whose entry has
-// left the file stays, and is synced on request only. The result names each entry that could not
-// be applied.
+// ConfigureSources makes the sources of the configuration file agree with their entries. If the
+// operator added a source by a command, an entry with the same ID takes over the source. A source
+// whose entry has left the file stays, and is synced on request only. The result names each entry
+// that could not be applied.
 func (s *Service) ConfigureSources(ctx context.Context, a Actor, in ConfigureSourcesInput) (ConfiguredSources, error) {
 	var out ConfiguredSources
 	if err := s.authorize(a, "ConfigureSources"); err != nil {
@@ -74,7 +74,7 @@ func (s *Service) ConfigureSources(ctx context.Context, a Actor, in ConfigureSou
 	return out, errors.Join(errs...)
 }
 
-// configure applies one entry.
+// configure applies one entry of the configuration file.
 func (s *Service) configure(ctx context.Context, a Actor, in SyncedSourceInput) (added, changed bool, err error) {
 	id := in.Source.ID
 	had, synced := s.syncs.Get(id)
@@ -108,7 +108,7 @@ func (s *Service) reconfigure(ctx context.Context, a Actor, src space.Source, ha
 	if err != nil {
 		return false, false, err
 	}
-	// A source that somebody paused follows the file again.
+	// If somebody paused the source, the entry ends the pause.
 	seconds, paused := int64(every.Seconds()), false
 	setting.Every, setting.Paused = &seconds, &paused
 	text := in.Source.SourceText

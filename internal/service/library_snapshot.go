@@ -22,8 +22,8 @@ type ConfigureSnapshotInput struct {
 	Token  string `json:"token"`
 }
 
-// ConfigureSnapshot makes the space of the snapshot repository, and sets its remote. Without a URL,
-// it removes the remote; the repository stays as it is.
+// ConfigureSnapshot creates the space of the snapshot repository if it does not exist, and sets the
+// space's remote. Without a URL, it removes the remote. The repository then stays as it is.
 func (s *Service) ConfigureSnapshot(ctx context.Context, a Actor, in ConfigureSnapshotInput) (None, error) {
 	if err := s.authorize(a, "ConfigureSnapshot"); err != nil {
 		return None{}, err

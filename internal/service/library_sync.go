@@ -22,9 +22,9 @@ type SyncedSourceInput struct {
 	syncs.Setting
 }
 
-// mayFollow returns the setting with its kind and defaults, if the actor may add such a source.
-// Everybody but the operator and admins can only upload, or use an address that the
-// configuration lists.
+// mayFollow returns the setting, with its kind and its defaults filled in, if the actor may add a
+// source with the setting. People who are not admins can only upload files, or use an address that
+// the configuration allows.
 func (s *Service) mayFollow(a Actor, in syncs.Setting) (syncs.Setting, error) {
 	if s.syncs == nil {
 		return in, fault.New(fault.Unavailable, "Sources cannot be updated here.")
@@ -35,7 +35,7 @@ func (s *Service) mayFollow(a Actor, in syncs.Setting) (syncs.Setting, error) {
 	}
 	in.Trusted, in.By = a.kind == operator, a.user
 	if in.Kind == upstream.Upload {
-		return in, nil // its files come from the person and not from an address
+		return in, nil // the files of an upload come from the person and not from an address
 	}
 	if in.Kind == upstream.Directory && a.kind != operator {
 		return in, fault.New(fault.Forbidden, "Only the operator of this server can add a directory, with satchel source add.").In("kind")
@@ -68,7 +68,7 @@ func (s *Service) PreviewSyncedSource(ctx context.Context, a Actor, in SyncedSou
 }
 
 // AddSyncedSource adds a source that follows an upstream. Its files come with its first sync,
-// which a running server starts at once. An error about a field names it (fault.FieldOf).
+// which a running server starts at once. An error about a field names the field (fault.FieldOf).
 func (s *Service) AddSyncedSource(ctx context.Context, a Actor, in SyncedSourceInput) (space.Source, error) {
 	if err := s.authorize(a, "AddSyncedSource"); err != nil {
 		return space.Source{}, err
@@ -112,7 +112,8 @@ func (s *Service) AddSyncedSource(ctx context.Context, a Actor, in SyncedSourceI
 }
 
 // custodian returns the person in whose name the operator adds sources: the first admin, or the
-// first person. Every space needs an owner in the database. The source itself belongs to nobody.
+// first person if there is no admin. Every space needs an owner in the database. The source itself
+// belongs to nobody.
 func (s *Service) custodian(ctx context.Context) (space.UserID, error) {
 	users, err := s.accounts.ListUsers(ctx)
 	if err != nil {
@@ -159,14 +160,15 @@ func (s *Service) manages(a Actor, src space.Source) bool {
 	return a.kind == operator || a.admin || src.By != "" && src.By == a.user
 }
 
-// followed returns a synced source that the actor may read or change.
+// followed returns a synced source that the actor may read or change. manages reports whether the
+// actor may change the source.
 func (s *Service) followed(ctx context.Context, a Actor, operation, id string) (src space.Source, manages bool, err error) {
 	src, err = s.managed(ctx, a, operation, id)
 	if fault.CodeOf(err) != fault.Forbidden {
 		return src, err == nil, err
 	}
-	// The actor may only read the source. It may be a published directory instead of a synced
-	// source.
+	// The actor can read the source but not change it. The source can also be a published
+	// directory, which is not synced.
 	if src, err = s.readable(ctx, a, id); err == nil && !src.Upstream() {
 		err = sources.NotThere(id)
 	}
@@ -182,7 +184,7 @@ func (s *Service) managed(ctx context.Context, a Actor, operation, id string) (s
 	manages := s.manages(a, src)
 	switch {
 	case err != nil && manages && s.syncs != nil:
-		// Its publication has ended, and its sync can still be removed.
+		// The publication of the source has ended. Its sync can still be removed.
 		of, err := s.syncs.Space(id)
 		return space.Source{ID: id, Space: of}, err
 	case err != nil:
@@ -198,14 +200,14 @@ func (s *Service) managed(ctx context.Context, a Actor, operation, id string) (s
 	return src, nil
 }
 
-// ChangeSyncedSourceInput holds the new values. Nil means that a value stays.
+// ChangeSyncedSourceInput holds new values for a source. Nil means that a value stays.
 type ChangeSyncedSourceInput struct {
 	ID          string    `json:"id"`
 	Title       *string   `json:"title,omitempty"`
 	Description *string   `json:"description,omitempty"`
 	Aliases     *string   `json:"aliases,omitempty"`
 	Everybody   *bool     `json:"everybody,omitempty"`
-	Readers     *[]string `json:"readers,omitempty"` // names; the source is then not for everybody
+	Readers     *[]string `json:"readers,omitempty"` // names; if set, not for everybody
 	syncs.Setting
 }
 
@@ -291,7 +293,8 @@ type SyncSourceInput struct {
 // SyncedSource is a source after a sync.
 type SyncedSource struct {
 	space.Source
-	// Run is the sync of a synced source, and DryRun what it would change.
+	// Run is the sync that ran. DryRun is what a sync would change. A source that is a published
+	// directory has neither.
 	Run    *space.SyncRun     `json:"run,omitempty"`
 	DryRun *space.SyncPreview `json:"dry_run,omitempty"`
 }
@@ -333,7 +336,7 @@ func (s *Service) syncUpstream(ctx context.Context, a Actor, src space.Source, i
 		return SyncedSource{}, err
 	}
 	if in.Reset && a.kind == client && src.By != a.user {
-		in.Reset = false // clients send it by habit, and upstream should not suffer
+		in.Reset = false // clients set Reset without need, and a reset is work for the upstream
 	}
 	if in.Reset || in.Confirm || in.DryRun {
 		if _, err := s.managed(ctx, a, "SyncSource", src.ID); err != nil {

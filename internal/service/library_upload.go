@@ -21,7 +21,7 @@ type UploadToSourceInput struct {
 	Name   string
 	Stream io.Reader
 	// Create adds the source with this title, description and audience if it does not exist.
-	// The new source has the ID above and the kind upload.
+	// The new source gets the ID from the field ID, and the kind upload.
 	Create *SyncedSourceInput
 }
 
@@ -32,17 +32,17 @@ type UploadedToSource struct {
 	Run   space.SyncRun        `json:"run"`
 }
 
-// uploadTime limits an upload with its conversion.
+// uploadTime is the maximum time for an upload and its conversion.
 const uploadTime = 15 * time.Minute
 
-// maxUploadsAtOnce limits the uploads of a person at a time. Each takes up to upstream.MaxUpload
-// of the disk while its client sends.
+// maxUploadsAtOnce is how many uploads a person can run at once. Each upload takes up to
+// upstream.MaxUpload bytes of the disk while its client sends.
 const maxUploadsAtOnce = 3
 
 // UploadToSource adds the pages of a file to an uploaded source, or transcripts to a source that
-// follows YouTube, and replaces the pages of an earlier file with the same name. If no page can be
-// made of the file, nothing changes, and the error says why. Progress(ctx) gets the name of each
-// converted file.
+// follows YouTube. The new pages replace those of an earlier file with the same name. If no page
+// can be made of the file, nothing changes, and the error says why. Progress(ctx) gets the name of
+// each converted file.
 func (s *Service) UploadToSource(ctx context.Context, a Actor, in UploadToSourceInput) (UploadedToSource, error) {
 	if err := s.authorize(a, "UploadToSource"); err != nil {
 		return UploadedToSource{}, err
@@ -103,7 +103,8 @@ type RemoveFromSourceInput struct {
 	Names []string `json:"names"`
 }
 
-// RemoveFromSource removes files from an uploaded source. If one does not exist, nothing changes.
+// RemoveFromSource removes files from an uploaded source. If a file does not exist, nothing
+// changes.
 func (s *Service) RemoveFromSource(ctx context.Context, a Actor, in RemoveFromSourceInput) (UploadedToSource, error) {
 	if _, err := s.managed(ctx, a, "RemoveFromSource", in.ID); err != nil {
 		return UploadedToSource{}, err

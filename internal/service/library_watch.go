@@ -46,7 +46,7 @@ func (s *Service) CountFailedSyncs(_ context.Context, a Actor, _ None) (int, err
 			continue
 		}
 		src, err := s.sources.Find(st.Source)
-		if err != nil || src.Space != st.Space { // its publication has ended
+		if err != nil || src.Space != st.Space { // the publication of the source has ended
 			src = space.Source{}
 		}
 		if s.manages(a, src) {
@@ -72,7 +72,7 @@ type WaitForSyncInput struct {
 }
 
 // WaitForSync returns the status of a source, without settings and runs, as soon as it is news for
-// the caller. The error is that of the context if it ends first.
+// the caller. If the context ends first, WaitForSync returns the error of the context.
 func (s *Service) WaitForSync(ctx context.Context, a Actor, in WaitForSyncInput) (space.Sync, error) {
 	if err := s.authorize(a, "WaitForSync"); err != nil {
 		return space.Sync{}, err
@@ -134,7 +134,7 @@ func (n Snapshot) LicenceOf(ctx context.Context) (string, error) {
 // freeSourceID returns a free ID for a source with a title.
 func (s *Service) freeSourceID(title string) string {
 	id := sourceID("", strings.ReplaceAll(title, ".", "-"))
-	if id != "" && sources.CheckID(id) != nil { // a name with another meaning, or of one letter
+	if id != "" && sources.CheckID(id) != nil { // the ID is reserved, or has only one letter
 		id = sourceID(id, "source")
 	}
 	return s.numbered(id)

@@ -30,8 +30,8 @@ type SetMemberInput struct {
 	Role   space.Role `json:"role"`
 }
 
-// SetMember makes a member an editor or a reader. The operator can also add a member;
-// everyone else needs an invitation.
+// SetMember makes a member an editor or a reader. Only the operator can also add a new member
+// here. All other new members need an invitation.
 func (s *Service) SetMember(ctx context.Context, a Actor, in SetMemberInput) (None, error) {
 	m, err := s.authorizeSpace(ctx, a, "SetMember", in.Space)
 	if err != nil {

@@ -21,9 +21,9 @@ const (
 	maxFacts        = 20_000    // files that are read for one list
 	maxCheckedFacts = 200       // written files that are checked
 	maxForgotten    = 20        // facts that one query forgets
-	maxFactBytes    = 256 << 10 // of a file that is read as a fact
+	maxFactBytes    = 256 << 10 // bytes of a file that is read as a fact
 	maxCachedFacts  = 20_000
-	maxAlike        = 3   // facts that an answer names beside a new one
+	maxAlike        = 3   // similar facts that an answer names for each new fact
 	maxQuoted       = 200 // characters of a value in an explanation
 )
 
@@ -39,7 +39,8 @@ type MemoryFact struct {
 	Etag       space.BlobID `json:"etag"`
 }
 
-// Name returns the type and the key, as type/key, or the path of a file elsewhere.
+// Name returns the type and the key, as type/key. For a file at a path where no fact can be, it
+// returns the path.
 func (f MemoryFact) Name() string {
 	if f.Type == "" {
 		return string(f.Path)
@@ -86,7 +87,7 @@ func (v View) ReadFact(ctx context.Context, e space.Entry) (MemoryFact, error) {
 	}
 	today := v.s.today()
 	if out.Confirmed > today {
-		out.Confirmed = "" // a wrong day does not put the fact first
+		out.Confirmed = "" // a date in the future must not put the fact first
 	}
 	out.Expired = out.Over(today)
 	return out, nil
@@ -117,8 +118,8 @@ func (v View) readFacts(ctx context.Context, entries []space.Entry) (FactList, e
 }
 
 // notFacts returns the files under memory/ that commits wrote and that are not valid facts,
-// sorted by path. It checks the first maxCheckedFacts files. It only logs an error, because
-// the files are saved.
+// sorted by path. It checks the first maxCheckedFacts files. If a file cannot be read, notFacts
+// only logs the error, because the files are already saved.
 func (v View) notFacts(ctx context.Context, commits []space.Commit) []MemoryFact {
 	newest := map[space.Path]space.FileChange{}
 	for _, c := range commits {
@@ -177,7 +178,7 @@ func (s *Service) ListFacts(ctx context.Context, a Actor, in ListFactsInput) (Fa
 type factFiles struct {
 	all    []space.Entry
 	byPath map[space.Path]space.Entry
-	byName map[string][]space.Entry // by the name of the fact as Remember writes it
+	byName map[string][]space.Entry // files by the name of the fact, as Remember writes it
 }
 
 func (v View) factFiles(ctx context.Context, at space.CommitID) (factFiles, error) {
@@ -193,8 +194,8 @@ func (v View) factFiles(ctx context.Context, at space.CommitID) (factFiles, erro
 	return out, err
 }
 
-// named returns the file of the fact with exactly this name, or else those of facts with the
-// same name as Remember writes it: "Window seat" names window-seat.
+// named returns the file of the fact with exactly this name. If there is none, it returns the
+// files whose names Remember would write in the same way: "Window seat" names window-seat.
 func (x factFiles) named(kind, key string) []space.Entry {
 	if e, ok := x.byPath[space.Path(facts.Path(kind, key))]; ok {
 		return []space.Entry{e}
@@ -223,7 +224,7 @@ func factWritten(kind, key string) string {
 	return kind + "/" + key
 }
 
-// factNames lists the facts of changes in a commit's message.
+// factNames lists the facts of changes, for a commit's message.
 func factNames(changes []space.Change) string {
 	const shown = 5
 	var names []string

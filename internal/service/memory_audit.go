@@ -15,7 +15,7 @@ import (
 // Limits of an audit.
 const (
 	maxFindings  = 100
-	maxInFinding = 10 // facts
+	maxInFinding = 10 // facts that a finding lists
 	unsureBelow  = .5
 	oldAfterDays = 365
 )
@@ -47,8 +47,8 @@ type AuditKind string
 
 // The kinds, the most urgent first.
 const (
-	AuditNotAFact AuditKind = "not_a_fact" // a file under memory/
-	AuditSameKey  AuditKind = "same_key"   // facts of different types
+	AuditNotAFact AuditKind = "not_a_fact" // a file under memory/ that is not a valid fact
+	AuditSameKey  AuditKind = "same_key"   // facts with the same key
 	AuditAlike    AuditKind = "alike"      // facts with similar values
 	AuditExpired  AuditKind = "expired"
 	AuditUnsure   AuditKind = "unsure" // inferred with a low confidence
@@ -163,11 +163,11 @@ func alikeFacts(ctx context.Context, all []MemoryFact, of []int) [][]int {
 	for r, w := range byRarity {
 		rank[w] = r
 	}
-	ranks := make([][]int, len(all))       // of the words of each fact, the rarest first
+	ranks := make([][]int, len(all))       // for each fact, the ranks of its words, rarest first
 	having := make([][]int, len(byRarity)) // earlier facts, by the rank of each of their rarest words
 	compared := make([]int, len(all))      // for each fact, the last fact that it was compared with, plus 1
-	equal := map[string]int{}              // the first fact with the same words
-	parent := make([]int, len(all))        // of each fact, an earlier one in the same group, or itself
+	equal := map[string]int{}              // by the ranks of a fact's words: the first such fact
+	parent := make([]int, len(all))        // for each fact, an earlier one of its group, or itself
 	first := func(i int) int {
 		for parent[i] != i {
 			parent[i] = parent[parent[i]]

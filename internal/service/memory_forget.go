@@ -27,7 +27,7 @@ type ForgetInput struct {
 
 // Forgotten is the result of Forget.
 type Forgotten struct {
-	// Commit is empty if nothing changed. The commit before it still has the facts.
+	// Commit is empty if nothing changed. Its parent still has the facts.
 	Commit  space.CommitID `json:"commit,omitempty"`
 	Removed []MemoryFact   `json:"removed"`
 	Missing []string       `json:"missing,omitempty"` // keys without a fact

@@ -18,7 +18,7 @@ import (
 // ImportMemoryInput is a file that another program exported.
 type ImportMemoryInput struct {
 	Space SpaceRef
-	// Name is the name of the file. The name of its folder can be before it.
+	// Name is the name of the file. It can begin with the name of the file's folder.
 	Name string
 	// Format is one of exports.Formats. Empty means that the content decides.
 	Format string
@@ -27,8 +27,8 @@ type ImportMemoryInput struct {
 	Stream io.Reader
 }
 
-// ImportedMemory is the result of ImportMemory. Its JSON is part of the command line's
-// contract.
+// ImportedMemory is the result of ImportMemory and of ImportFolder. Its JSON is part of the
+// command line's contract.
 type ImportedMemory struct {
 	Format  string          `json:"format"`
 	DryRun  bool            `json:"dry_run"`
@@ -56,10 +56,10 @@ type ImportedItem struct {
 }
 
 const (
-	maxFirst          = 10  // items of a kind in a result
-	maxSkipped        = 100 // skipped parts in a result
-	maxImportsAtOnce  = 2   // of all users
-	maxImportsWaiting = 4   // of one user
+	maxFirst          = 10  // items of a kind that a result lists
+	maxSkipped        = 100 // skipped parts that a result lists
+	maxImportsAtOnce  = 2   // running imports of all users
+	maxImportsWaiting = 4   // waiting imports of one user
 )
 
 // ImportMemory imports an export of another program in one commit. It replaces the pages and
@@ -90,8 +90,8 @@ func (s *Service) ImportMemory(ctx context.Context, a Actor, in ImportMemoryInpu
 }
 
 // importSlot waits until an import of the user may run. The caller must call end after the
-// import. Each import holds all of its files in memory, so few run at once, and only one of
-// each user. So one user alone does not delay others.
+// import. Each import holds all of its files in memory, so few imports run at once. Only one
+// import of each user runs, so that one user alone does not delay others.
 func (s *Service) importSlot(ctx context.Context, id space.UserID) (end func(), err error) {
 	leave, err := s.userImports.take(ctx, id)
 	if err == nil {
@@ -109,7 +109,7 @@ func (s *Service) importSlot(ctx context.Context, id space.UserID) (end func(), 
 }
 
 // readExport reads a stream through a temporary file in dir, because the directory of a zip
-// archive is at its end. It ends early, with any error, when ctx ends.
+// archive is at its end. When ctx ends, readExport returns early with an error.
 func readExport(ctx context.Context, dir string, in ImportMemoryInput) (b exports.Bundle, err error) {
 	limits := exports.Limits{}.WithDefaults()
 	f, err := os.CreateTemp(dir, importPrefix) // removed at the next start if the process is killed
@@ -192,7 +192,7 @@ func (p *importPlan) report(c space.Commit, out *ImportedMemory) {
 	}
 	refused := map[string]bool{}
 	for _, r := range c.Rejected {
-		if r.Path == space.CommentPath { // the files are saved
+		if r.Path == space.CommentPath { // only the message was refused, and the files are saved
 			out.Warning = append(out.Warning, space.Warning{Path: r.Path, Why: r.Why})
 			continue
 		}

@@ -33,7 +33,7 @@ type RememberedFact struct {
 	Path    space.Path    `json:"path"`
 	Value   string        `json:"value"` // as stated
 	Outcome facts.Outcome `json:"outcome"`
-	// Before is the fact that was there. It is nil if there was none.
+	// Before is the fact before the statement. It is nil if there was no fact.
 	Before *MemoryFact `json:"before,omitempty"`
 	// Why says why the fact was not saved.
 	Why string `json:"why,omitempty"`
@@ -91,8 +91,8 @@ type factFile struct {
 }
 
 // remember applies statements to the newest commit. It returns a fault.Conflict if one of
-// the files changes meanwhile, because Commit compares each with its base under the lock of
-// the space.
+// the files changes meanwhile, because Commit compares each file with its base under the
+// lock of the space.
 func (v View) remember(ctx context.Context, who Actor, stated []facts.Statement) (Remembered, error) {
 	at, err := v.Head(ctx)
 	if err != nil {
@@ -110,7 +110,7 @@ func (v View) remember(ctx context.Context, who Actor, stated []facts.Statement)
 		if err != nil {
 			return Remembered{}, err
 		}
-		// Two spellings can name one file.
+		// Two spellings of a name can mean the same file.
 		if j, ok := stating[f.entry.Path]; ok {
 			return Remembered{}, fault.New(fault.Invalid, "Nothing was saved.\nfacts[%d]: It is the same fact as facts[%d].", i, j)
 		}
@@ -193,11 +193,11 @@ func (v View) factFile(ctx context.Context, at space.CommitID, files factFiles, 
 	return out, nil
 }
 
-// whyKept says why a statement did not change its fact, and how to override that. It is
-// empty if the statement changed the fact.
+// whyKept says why a statement did not change its fact, and how to change the fact anyway. It
+// returns "" if the statement changed the fact.
 func whyKept(r RememberedFact, f *factFile) string {
 	switch r.Outcome {
-	case facts.Invalid: // its front matter has a form that Set cannot change
+	case facts.Invalid: // the front matter of the file has a form that facts.Set cannot change
 		return fmt.Sprintf("%s cannot be changed here. Fix the file, or forget it first.", f.entry.Path)
 	case facts.Kept:
 	default:
@@ -222,8 +222,8 @@ func whyKept(r RememberedFact, f *factFile) string {
 	return fmt.Sprintf("%q was saved%s%s. State a confidence that is at least as high, or set explicit to true if the user said it.", string(value), on, sure)
 }
 
-// findAlike adds the facts that new and changed facts may repeat or contradict. files are
-// those at the commit at, before commit c.
+// findAlike adds to new and changed facts the other facts that they may repeat or contradict.
+// files are the files under memory/ at the commit at, before the commit c.
 func (v View) findAlike(ctx context.Context, at space.CommitID, files factFiles, c space.Commit, changed []RememberedFact) error {
 	list := files.after(c)
 	if c.Changed && c.Parent != at { // another client has committed meanwhile
@@ -246,7 +246,7 @@ func (v View) findAlike(ctx context.Context, at space.CommitID, files factFiles,
 		if f.Problem != "" || f.Expired {
 			continue
 		}
-		var words facts.Words // of f, if they are needed
+		var words facts.Words // the words of f, once they are needed
 		for i := range changed {
 			r := &changed[i]
 			if said[i] == nil || f.Path == r.Path || len(r.Alike) == maxAlike {

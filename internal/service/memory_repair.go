@@ -27,7 +27,7 @@ type RepairedFact struct {
 }
 
 // RepairFact makes a valid fact of a damaged file, by the rules of facts.Repair, and moves a
-// misplaced file to the path of a fact. It overwrites no other fact: if the place is taken,
+// misplaced file to the path of a fact. It overwrites no other file: if the path is taken,
 // the key gets a number. One commit changes both paths, so a person can undo the repair.
 func (s *Service) RepairFact(ctx context.Context, a Actor, in RepairFactInput) (RepairedFact, error) {
 	v, err := s.open(ctx, a, "RepairFact", in.Space)

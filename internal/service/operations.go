@@ -20,7 +20,7 @@ func (m Method[In, Out]) Name() string {
 	return full[strings.LastIndexByte(full, '.')+1:]
 }
 
-// Operation is an operation, for fronts that serve all of them by name.
+// Operation describes an operation, for fronts that serve all operations by name.
 type Operation struct {
 	Name  string
 	Right Right

@@ -19,7 +19,7 @@ type ListPendingFilesInput struct {
 }
 
 // ListPendingFiles lists the actor's files in a space that could not be committed, sorted
-// by path. Each member has their own.
+// by path. Each member of a space has their own pending files.
 func (s *Service) ListPendingFiles(ctx context.Context, a Actor, in ListPendingFilesInput) ([]space.PendingFile, error) {
 	m, err := s.authorizeSpace(ctx, a, "ListPendingFiles", in.Space)
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *Service) ListPendingFiles(ctx context.Context, a Actor, in ListPendingF
 	for _, f := range files[:min(in.Inspect, len(files))] {
 		i := slices.IndexFunc(list, func(p space.PendingFile) bool { return p.Path == f.Path })
 		if i < 0 {
-			continue // added since List
+			continue // the file was added since List
 		}
 		if err := s.inspect(ctx, m.ID, f, &list[i]); err != nil {
 			return nil, err
@@ -49,7 +49,7 @@ func (s *Service) ListPendingFiles(ctx context.Context, a Actor, in ListPendingF
 	return list, nil
 }
 
-// inspect searches a file for secrets again, because allowances may have changed.
+// inspect searches a file for secrets again, because some may have been allowed since.
 func (s *Service) inspect(ctx context.Context, id space.SpaceID, f pending.File, p *space.PendingFile) error {
 	p.Shown, p.Why = s.redacted(f.Path), s.redacted(f.Why)
 	if f.Lost != "" {
@@ -106,8 +106,8 @@ type AllowPendingSecretsInput struct {
 	Fingerprints []string `json:"fingerprints"`
 }
 
-// AllowPendingSecrets allows secrets in the space. It returns a fault.Conflict if the file
-// no longer has any of them.
+// AllowPendingSecrets allows secrets in the space. It returns a fault.Conflict if the file has
+// none of them, or if all of them are allowed already.
 func (s *Service) AllowPendingSecrets(ctx context.Context, a Actor, in AllowPendingSecretsInput) (None, error) {
 	m, err := s.authorizeSpace(ctx, a, "AllowPendingSecrets", in.Space)
 	if err != nil {
@@ -154,7 +154,7 @@ type DiscardPendingFileInput struct {
 }
 
 // DiscardPendingFile discards the actor's pending files at or under a path, also in a
-// running sandbox, and returns how many there were.
+// running sandbox, and returns the number of discarded files.
 func (s *Service) DiscardPendingFile(ctx context.Context, a Actor, in DiscardPendingFileInput) (int, error) {
 	m, err := s.authorizeSpace(ctx, a, "DiscardPendingFile", in.Space)
 	if err != nil {

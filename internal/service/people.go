@@ -82,13 +82,13 @@ func (s *Service) FirstUser(ctx context.Context, name string) (u store.User, mad
 	}
 	u, err = s.createUser(ctx, store.Actor{Via: "first run"}, store.NewUser{Name: name, Admin: true, First: true, Admitted: "first run"})
 	if fault.CodeOf(err) == fault.Conflict {
-		return store.User{}, false, nil // another server on this database created one
+		return store.User{}, false, nil // another server on this database created the first admin
 	}
 	return u, err == nil, err
 }
 
-// createUser creates a person with a space. It creates the repository first. After a crash
-// there may be an unused repository, but never a person without one.
+// createUser creates a person with a space. It creates the repository of the space first. After
+// a crash there may be an unused repository, but never a person without a repository.
 func (s *Service) createUser(ctx context.Context, by store.Actor, n store.NewUser) (store.User, error) {
 	if err := store.CheckName(n.Name); err != nil {
 		return store.User{}, err
@@ -108,7 +108,7 @@ func (s *Service) createUser(ctx context.Context, by store.Actor, n store.NewUse
 	return u, nil
 }
 
-// SetEmailInput names a person and their new address; an empty address removes it.
+// SetEmailInput names a person and their new address. An empty Email removes the old address.
 type SetEmailInput struct {
 	User  UserRef `json:"user"`
 	Email string  `json:"email"`
@@ -132,7 +132,7 @@ type SetAdminInput struct {
 	Admin bool    `json:"admin"`
 }
 
-// SetAdmin changes whether a person is an admin. The last admin stays one.
+// SetAdmin changes whether a person is an admin. The last admin cannot lose the role.
 func (s *Service) SetAdmin(ctx context.Context, a Actor, in SetAdminInput) (None, error) {
 	if err := s.authorize(a, "SetAdmin"); err != nil {
 		return None{}, err
@@ -202,7 +202,7 @@ func (s *Service) userRemoved(ctx context.Context, a Actor, u store.User) (Remov
 			return RemovedUser{}, fmt.Errorf("remove the remotes of a removed user: %w", err)
 		}
 	}
-	// Their sandboxes may have stored pending files until they stopped.
+	// The sandboxes of the person may have stored pending files before they stopped.
 	if s.pending != nil {
 		if err := s.pending.DropUser(ctx, u.ID); err != nil {
 			return RemovedUser{}, fmt.Errorf("discard the pending files of a removed user: %w", err)
@@ -265,7 +265,7 @@ func (s *Service) EndSession(ctx context.Context, a Actor, in EndSessionInput) (
 	return None{}, s.accounts.EndSession(ctx, a.audit(), a.user, in.ID)
 }
 
-// EndSessionsInput names the session to keep, and at the command line a person.
+// EndSessionsInput names the session to keep. At the command line, it also names a person.
 type EndSessionsInput struct {
 	User string `json:"user,omitempty"`
 	Keep string `json:"keep,omitempty"`

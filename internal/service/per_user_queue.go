@@ -18,12 +18,12 @@ type perUserQueue struct {
 	full             string // the public message of a refused call
 
 	mu    sync.Mutex
-	users map[space.UserID]*userQueue // with calls
+	users map[space.UserID]*userQueue // the users who have calls
 }
 
 type userQueue struct {
 	sem   *semaphore.Weighted
-	calls int // running and waiting
+	calls int // number of running and waiting calls
 }
 
 func newPerUserQueue(running, waiting int, full string) *perUserQueue {

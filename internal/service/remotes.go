@@ -98,11 +98,11 @@ type SetRemoteInput struct {
 	Token string `json:"token"`
 	// AllowSecrets are the fingerprints of findings that are not secrets.
 	AllowSecrets []string `json:"allow_secrets"`
-	// MaxSecrets limits the result to MaxSecrets+1 findings, each secret once. 0 returns
-	// every place.
+	// MaxSecrets limits the result to MaxSecrets+1 findings, each secret once. If it is 0,
+	// the result has every place of every secret.
 	MaxSecrets int `json:"max_secrets"`
-	// Wait limits how long the call waits for the first sync, which then continues in the
-	// background; 0 waits until it ends.
+	// Wait limits how long the call waits for the first sync. The sync then continues in the
+	// background. If Wait is 0, the call waits until the sync ends.
 	Wait time.Duration `json:"wait"`
 
 	// Only the operator can set the following fields. Trusted allows URLs of private
@@ -180,7 +180,7 @@ func needsTrust(a Actor, err error) error {
 	return fault.Wrap(err, fault.Invalid, "%s The operator of this server can set such an address with the command satchel space remote set.", fault.PublicOf(err))
 }
 
-// inDataDir reports whether a URL is a directory inside the data directory.
+// inDataDir reports whether a URL is the path of the data directory or of something inside it.
 func (s *Service) inDataDir(url string) bool {
 	path := strings.TrimPrefix(strings.TrimSpace(url), "file://")
 	if !filepath.IsAbs(path) {
@@ -210,7 +210,8 @@ func (s *Service) allowFirstPush(ctx context.Context, a Actor, id space.SpaceID,
 		return nil, err
 	}
 	search := newSecretSearch(id, in)
-	for _, since := range []space.CommitID{"", head} { // the second time, what was committed meanwhile
+	// The second search covers what was committed during the first.
+	for _, since := range []space.CommitID{"", head} {
 		if err := s.searchSecrets(ctx, search, since); err != nil || len(search.found) > 0 {
 			return search.found, err
 		}
@@ -232,7 +233,7 @@ type RemoveRemoteInput struct {
 	Space SpaceRef `json:"space"`
 }
 
-// RemoveRemote disconnects a space from its remote. Both keep their contents.
+// RemoveRemote disconnects a space from its remote. The space and the remote keep their contents.
 func (s *Service) RemoveRemote(ctx context.Context, a Actor, in RemoveRemoteInput) (None, error) {
 	m, err := s.authorizeSpace(ctx, a, "RemoveRemote", in.Space)
 	if err != nil {
@@ -248,8 +249,8 @@ func (s *Service) RemoveRemote(ctx context.Context, a Actor, in RemoveRemoteInpu
 // SyncRemoteInput names a space.
 type SyncRemoteInput struct {
 	Space SpaceRef `json:"space"`
-	// Wait limits how long the call waits for the sync, which then continues in the
-	// background; 0 waits until it ends.
+	// Wait limits how long the call waits for the sync. The sync then continues in the
+	// background. If Wait is 0, the call waits until the sync ends.
 	Wait time.Duration `json:"wait"`
 }
 
@@ -276,7 +277,7 @@ type FetchRemoteInput struct {
 	Space SpaceRef `json:"space"`
 }
 
-// FetchRemote fetches from the remote of a space soon, without waiting.
+// FetchRemote asks for a fetch from the remote of a space, and does not wait for the fetch.
 func (s *Service) FetchRemote(ctx context.Context, a Actor, in FetchRemoteInput) (None, error) {
 	m, err := s.authorizeSpace(ctx, a, "FetchRemote", in.Space)
 	if err == nil {

@@ -16,7 +16,7 @@ type SpaceCheck struct {
 	ID    space.SpaceID `json:"id"`
 	Name  string        `json:"name"`  // empty if the space is not in the database
 	Owner string        `json:"owner"` // empty if the space has no owner
-	// Remote reports that the space can be repaired from its remote.
+	// Remote says that the space can be repaired from its remote.
 	Remote bool `json:"remote"`
 	// Error says why the space could not be checked.
 	Error string `json:"error,omitempty"`
@@ -110,8 +110,8 @@ func (s *Service) isDeleted(ctx context.Context, id space.SpaceID) bool {
 // RepairSpaceInput names a space to repair.
 type RepairSpaceInput struct {
 	Space SpaceRef `json:"space"`
-	// From is the path of a local repository with good copies. If it is empty, they come
-	// from the space's remote.
+	// From is the path of a local repository with good copies. If From is empty, the copies
+	// come from the space's remote.
 	From string `json:"from"`
 }
 

@@ -15,15 +15,15 @@ type Right struct {
 	// Scope is the scope that a client needs. If it is empty, clients cannot perform the
 	// operation.
 	Scope space.Scope
-	// Role is the least role in the space of the operation. It is empty for operations
-	// that are not about a space.
+	// Role is the lowest role in the space with which the operation is allowed. It is empty for
+	// operations that are not about a space.
 	Role space.Role
 	// Admin restricts the operation to administrators.
 	Admin bool
 	// Self lets everyone perform the operation on their own data.
 	Self bool
-	// Synced lets the operator perform the operation in the space of a synced source, although it
-	// changes the space. Otherwise only the sync changes such a space.
+	// Synced lets the operator perform the operation in the space of a synced source. Without
+	// Synced, an operation that changes the space is refused there, because only the sync may.
 	Synced bool
 }
 
@@ -57,8 +57,9 @@ func (s *Service) authorize(a Actor, operation string) error {
 }
 
 // authorizeSpace checks that the actor may perform an operation in a space. It returns the
-// membership of the actor, or for the operator that of the named member. The error is a
-// fault.NotFound if the actor is not a member of the space.
+// membership of the actor. For the operator, it returns the membership of the member whom ref
+// names, or only the space if ref has an ID. The error is a fault.NotFound if the actor is not a
+// member of the space.
 func (s *Service) authorizeSpace(ctx context.Context, a Actor, operation string, ref SpaceRef) (store.Membership, error) {
 	if err := s.authorize(a, operation); err != nil {
 		return store.Membership{}, err

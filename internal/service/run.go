@@ -21,8 +21,8 @@ type RunCommandInput struct {
 	Space      SpaceRef
 	Command    string
 	Comment    string // the message of the commit
-	Tool       string // for the commit's trailers
-	Background bool   // start it as a job
+	Tool       string // the tool that the commit's trailers name
+	Background bool   // start the command as a job
 }
 
 // The ways a command ends.
@@ -30,7 +30,7 @@ const (
 	Exited      = protocol.Exited
 	TimedOut    = protocol.TimedOut
 	Canceled    = protocol.Canceled
-	Detached    = protocol.Detached // it continues as a job
+	Detached    = protocol.Detached // the command continues as a job
 	Stopped     = protocol.Shutdown
 	OutOfMemory = protocol.OutOfMemory
 	Lost        = protocol.Lost
@@ -53,9 +53,9 @@ type CommandResult struct {
 type PushState struct{ State, Detail string }
 
 // RunCommand runs a command in the actor's sandbox over a space and commits its changes. It
-// returns when the command ends or becomes a job. The command ends with ctx. A failed
-// command is a result. An error means that the command did not run. The output of the
-// command is reported as progress.
+// returns when the command ends or becomes a job. The command ends when ctx ends. The failure of
+// a command is a result. An error means that the command did not run. The output of the command
+// is reported as progress.
 func (s *Service) RunCommand(ctx context.Context, a Actor, in RunCommandInput) (CommandResult, error) {
 	return s.run(ctx, a, "RunCommand", in, false)
 }
@@ -99,7 +99,8 @@ func (s *Service) run(ctx context.Context, a Actor, operation string, in RunComm
 	return out, nil
 }
 
-// exec runs a command in the pool. The end of its sandbox is a result and not an error.
+// exec runs a command in a sandbox of the pool. If the sandbox ends, that is a result and not an
+// error.
 func (s *Service) exec(ctx context.Context, r sandbox.Request) (CommandResult, error) {
 	if why := s.NoCommands(); why != "" {
 		return CommandResult{}, fault.New(fault.Unavailable, "%s", why)
@@ -154,7 +155,7 @@ func appliedNote(n int) string {
 func fillUserName(out *sandbox.Result, author space.Person) {
 	fill := func(s string) string { return namedUser(s, author) }
 	fillAll := func(list []space.Rejection) []space.Rejection {
-		list = slices.Clone(list) // it belongs to the sandbox or the commit
+		list = slices.Clone(list) // the original belongs to the sandbox or the commit
 		for i := range list {
 			list[i].Why = fill(list[i].Why)
 		}
@@ -188,8 +189,8 @@ var userName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 // cannotFork matches the error of bash when a process limit (RLIMIT_NPROC) is reached.
 var cannotFork = regexp.MustCompile(`fork: (retry: )?Resource temporarily unavailable`)
 
-// jobsNote lists the running jobs of a sandbox except one. A command that cannot start
-// processes cannot list them itself.
+// jobsNote lists the running jobs of a sandbox, except the one with the ID besides. A command that
+// cannot start processes cannot list the jobs itself.
 func (s *Service) jobsNote(ctx context.Context, o sandbox.JobOwner, besides string) string {
 	note := "All processes that the sandbox may have are in use."
 	jobs, err := s.running.Pool.Jobs(ctx, o)

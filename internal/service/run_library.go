@@ -13,17 +13,17 @@ import (
 	"satchel/sandbox"
 )
 
-// Limits of the library sandboxes of a grant. Programs can keep a few sandboxes between
-// calls, and abandoned ones end. Commands end long before they would become jobs, because
-// callers wait for them.
+// Limits of the library sandboxes of a grant. Programs can keep a few sandboxes between calls.
+// Sandboxes that no call uses for a while end. Commands end long before they would become jobs,
+// because callers wait for them.
 const (
 	maxSessions     = 8                // named sandboxes of a grant
 	sessionIdle     = 30 * time.Minute // how long a named sandbox is kept without a call
 	libraryWallTime = 2 * time.Minute  // limit of a command
 )
 
-// DefaultSession names the sandbox that all commands of a grant without a session share. Clients
-// that repeat the name in later calls stay in that sandbox.
+// DefaultSession is the name of the sandbox that runs the commands without a session. All such
+// commands of a grant share this sandbox, and so do commands with the name as their session.
 const DefaultSession = "default"
 
 // RunLibraryCommandInput is a command in /library. Session is the client's name for the
@@ -99,9 +99,10 @@ type session struct {
 // pruneEvery is how often begin removes expired sessions.
 const pruneEvery = time.Minute
 
-// begin counts a command in a session. If the grant has too many sessions, begin instead
-// removes the least recently used one and returns it. The caller then stops the sandbox of
-// that session and calls begin again.
+// begin counts a command in a session. If the session is new and named, and the grant already has
+// maxSessions named sessions, begin instead removes the least recently used of them in which no
+// command runs, and returns it. The caller then stops the sandbox of that session and calls begin
+// again.
 func (s *sessions) begin(id space.SpaceID, a Actor, named bool, now time.Time) (oldest space.SpaceID, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,7 +128,7 @@ func (s *sessions) begin(id space.SpaceID, a Actor, named bool, now time.Time) (
 	case oldest == "":
 		return "", fault.New(fault.Limited, "Commands are running in %d sessions of this key, which is the limit.", maxSessions)
 	}
-	delete(s.byID, oldest) // no command may begin in it while it is being stopped
+	delete(s.byID, oldest) // the caller stops the sandbox of oldest
 	return oldest, nil
 }
 
@@ -139,7 +140,8 @@ func (s *sessions) end(id space.SpaceID, now time.Time) {
 	x.used = now
 }
 
-// prune removes the sessions whose sandboxes the pool has stopped.
+// prune removes the sessions that were not used for so long that the pool has stopped their
+// sandboxes.
 func (s *sessions) prune(now time.Time) {
 	if now.Sub(s.pruned) < pruneEvery {
 		return

@@ -29,7 +29,7 @@ type FoundSecret struct {
 type secretSearch struct {
 	id             space.SpaceID
 	permit         func(fingerprint string) bool
-	max            int // findings, each secret once; 0 for every place
+	max            int // the search ends with more findings than this; 0: it never ends early
 	seen           map[string]bool
 	found, allowed []FoundSecret
 }
@@ -43,7 +43,7 @@ func newSecretSearch(id space.SpaceID, in SetRemoteInput) *secretSearch {
 
 var errEnoughFound = errors.New("enough was found")
 
-// searchSecrets searches the history for secrets, except since and its history.
+// searchSecrets searches the history for secrets, but skips the commit since and its history.
 func (s *Service) searchSecrets(ctx context.Context, x *secretSearch, since space.CommitID) error {
 	err := s.git.WalkBlobs(ctx, x.id, since, func(at space.CommitID, p space.Path, content []byte) error {
 		err := s.secrets.Screen(ctx, x.id, p, content, nil)
@@ -79,8 +79,8 @@ type PurgeSecretsInput struct {
 	// Path selects a file. If it is empty, the purge covers every file in which the
 	// scanner or the remote found a secret.
 	Path string `json:"path"`
-	// Line is the line number in Path, from 1, of the secret at the commit At. If it is 0,
-	// the scanner finds the secret.
+	// Line is the line of the secret in the file at Path, as the commit At has the file. Lines
+	// count from 1. If Line is 0, the scanner finds the secrets.
 	Line int `json:"line"`
 	// At is a commit, in full or by its first digits. Empty means head.
 	At string `json:"at"`
@@ -93,7 +93,7 @@ type PurgeSecretsInput struct {
 // PurgeResult is what a purge changed.
 type PurgeResult struct {
 	Head    space.CommitID `json:"head"`
-	Commits int            `json:"commits"` // rewritten
+	Commits int            `json:"commits"` // number of rewritten commits
 	Files   []space.Path   `json:"files"`
 	Words   int            `json:"words"` // commits and tags with a rewritten message or name
 	// Unclear lists places that the remote reported but that contain nothing like a secret.
@@ -101,7 +101,7 @@ type PurgeResult struct {
 	Unclear []space.RemoteLocation `json:"unclear,omitempty"`
 }
 
-// toolPurge is the tool in commits of purges.
+// toolPurge is the tool that the metadata of a purge's commit names.
 const toolPurge = "purge"
 
 // PurgeSecrets removes secrets from commits that were never pushed. It first stops the
@@ -193,7 +193,7 @@ func (s *Service) previewPurge(ctx context.Context, id space.SpaceID, path space
 type purgePlan struct {
 	since   space.CommitID // the newest commit that the remote has; empty without a remote
 	rewrite gitstore.RewriteFile
-	unclear []space.RemoteLocation // reported by the remote, without a likely secret
+	unclear []space.RemoteLocation // places that the remote reported and that have no likely secret
 }
 
 func (s *Service) planPurge(ctx context.Context, id space.SpaceID, path space.Path, in PurgeSecretsInput) (purgePlan, error) {
@@ -216,7 +216,7 @@ func (s *Service) planPurge(ctx context.Context, id space.SpaceID, path space.Pa
 	}
 	plan.unclear, err = s.learnLocations(ctx, u, id, path, st)
 	plan.rewrite = func(p space.Path, content []byte) ([]byte, bool) {
-		if path != "" && p != path && p != "" { // messages have no path
+		if path != "" && p != path && p != "" { // commit messages have no path
 			return content, true
 		}
 		return u.Rewrite(p, content)
@@ -224,7 +224,7 @@ func (s *Service) planPurge(ctx context.Context, id space.SpaceID, path space.Pa
 	return plan, err
 }
 
-// learnLine adds the content of the line in the input to the purge.
+// learnLine adds the content of the line in.Line to what the purge removes.
 func (s *Service) learnLine(ctx context.Context, u *secretscan.Purger, id space.SpaceID, path space.Path, in PurgeSecretsInput) error {
 	at, err := View{store.Membership{Space: store.Space{ID: id}}, s}.commitOf(ctx, in.At)
 	if err != nil {
@@ -243,8 +243,8 @@ func (s *Service) learnLine(ctx context.Context, u *secretscan.Purger, id space.
 	return nil
 }
 
-// learnLocations adds to the purge the secrets at the places that the remote reported. It
-// returns the places without a likely secret, for a person to check.
+// learnLocations adds the secrets at the places that the remote reported to what the purge removes.
+// It returns the places without a likely secret, for a person to check.
 func (s *Service) learnLocations(ctx context.Context, u *secretscan.Purger, id space.SpaceID, path space.Path, st space.RemoteStatus) (unclear []space.RemoteLocation, err error) {
 	for _, where := range st.Locations {
 		at, err := space.ParsePath(where.Path)
@@ -253,7 +253,7 @@ func (s *Service) learnLocations(ctx context.Context, u *secretscan.Purger, id s
 		}
 		_, content, err := s.git.Open(ctx, id, where.Commit, at)
 		if fault.CodeOf(err) == fault.NotFound {
-			continue // an earlier purge removed it
+			continue // an earlier purge removed the file
 		}
 		if err != nil {
 			return nil, err
@@ -284,7 +284,7 @@ func (s *Service) AllowSecret(ctx context.Context, a Actor, in AllowSecretInput)
 	return None{}, nil
 }
 
-// allower returns how an allowance names the actor.
+// allower returns the text that identifies the actor in the allowance of a secret.
 func (a Actor) allower() string {
 	if a.kind == operator {
 		return a.via
@@ -298,7 +298,7 @@ type DisallowSecretInput struct {
 	Fingerprint string   `json:"fingerprint"`
 }
 
-// DisallowSecret removes an allowance. Committed files stay.
+// DisallowSecret ends the allowance of a secret. Committed files that contain the secret stay.
 func (s *Service) DisallowSecret(ctx context.Context, a Actor, in DisallowSecretInput) (None, error) {
 	m, err := s.authorizeSpace(ctx, a, "DisallowSecret", in.Space)
 	if err != nil {
@@ -316,7 +316,7 @@ type ListAllowedSecretsInput struct {
 	Space SpaceRef `json:"space"`
 }
 
-// ListAllowedSecrets lists the allowances of a space, newest first.
+// ListAllowedSecrets lists the allowances of secrets in a space, newest first.
 func (s *Service) ListAllowedSecrets(ctx context.Context, a Actor, in ListAllowedSecretsInput) ([]space.SecretAllowance, error) {
 	m, err := s.authorizeSpace(ctx, a, "ListAllowedSecrets", in.Space)
 	if err != nil {

@@ -35,8 +35,8 @@ type Options struct {
 	Remotes  *remotes.Manager
 	Pending  *pending.Store
 	Reviews  *reviews.Reviews
-	// ScreenSecrets reports that commits are searched for secrets. A space without a remote only
-	// warns of them.
+	// ScreenSecrets says that commits are searched for secrets. A commit with secrets is refused.
+	// In a space without a remote, it only gets a warning.
 	ScreenSecrets bool
 	// OpenIndex opens the search index if no server is running.
 	OpenIndex func() (*index.Index, error)
@@ -51,8 +51,8 @@ type Options struct {
 	// LinkLifetime and InviteLifetime are the lifetimes of sign-in links and invitations;
 	// 0 means the default.
 	LinkLifetime, InviteLifetime time.Duration
-	MaxSpaces                    int    // that a person can create and own; 0 means the default
-	SpacesDir                    string // of the bare repositories
+	MaxSpaces                    int    // spaces that a person can create and own; 0: the default
+	SpacesDir                    string // the directory of the bare repositories
 	// Allow admits people without an invitation. MembersInvite lets owners of spaces invite
 	// new people.
 	Allow         auth.AllowList
@@ -71,7 +71,7 @@ const (
 	DefaultMaxSpaces      = 50
 )
 
-// Running holds the parts that only a running server has. Any may be nil.
+// Running holds the parts that only a running server has. Each field may be nil or zero.
 type Running struct {
 	// Pool runs commands.
 	Pool *sandbox.Pool
@@ -91,8 +91,8 @@ type Running struct {
 	SpaceCreated func(id space.SpaceID)
 	// StopSpace stops everything that runs in a space, after its changes are saved.
 	StopSpace func(ctx context.Context, id space.SpaceID) error
-	// DiscardPending discards a person's pending files at or under a path, and returns how
-	// many there were. An empty path means all.
+	// DiscardPending discards a person's pending files at or under a path, and returns the
+	// number of discarded files. An empty path means all.
 	DiscardPending func(ctx context.Context, user space.UserID, id space.SpaceID, path string) (int, error)
 	// Background starts work that outlives its request and ends with the server.
 	Background func(work func(ctx context.Context)) error
@@ -136,7 +136,7 @@ type Service struct {
 	importSlots chan struct{} // see importSlot
 	userImports *perUserQueue
 	searches    *perUserQueue
-	uploads     *perUserQueue // to sources
+	uploads     *perUserQueue // uploads to sources
 	// facts caches parsed facts by blob. A blob never changes, and callers look up only blobs
 	// of spaces that they may read.
 	facts  *lru.Cache[space.BlobID, facts.Fact]
@@ -161,7 +161,7 @@ func New(o Options) *Service {
 		searches: newPerUserQueue(o.Search.AtOnce, o.Search.Waiting,
 			fmt.Sprintf("You have %d searches running and %d waiting, which is the limit for one user. Wait until some of them finish.", o.Search.AtOnce, o.Search.Waiting)),
 		uploads: newPerUserQueue(maxUploadsAtOnce, 0,
-			fmt.Sprintf("You already upload %d files, which is the limit for one person. Wait until one of them is done.", maxUploadsAtOnce)),
+			fmt.Sprintf("You are already uploading %d files, which is the limit for one person. Wait until one of them is done.", maxUploadsAtOnce)),
 		userImports: newPerUserQueue(1, maxImportsWaiting,
 			fmt.Sprintf("You have an import running and %d waiting. Wait until one of them is done.", maxImportsWaiting)),
 		sessions: sessions{byID: map[space.SpaceID]*session{}},
@@ -174,8 +174,8 @@ func New(o Options) *Service {
 	return s
 }
 
-// record writes an audit entry. It only logs an error, because the operation has already
-// succeeded.
+// record writes an audit entry. If that fails, it only logs the error, because the operation has
+// already succeeded.
 func (s *Service) record(ctx context.Context, a Actor, action, subject string, detail map[string]any) {
 	if err := s.accounts.Record(context.WithoutCancel(ctx), a.audit(), action, subject, detail); err != nil {
 		s.log.Error("write the audit log", "action", action, "err", err)

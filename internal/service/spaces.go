@@ -19,8 +19,8 @@ import (
 type SpaceInfo struct {
 	ID   space.SpaceID `json:"id"`
 	Name string        `json:"name"`
-	// Owner is the name of the owner. If the owner was removed, it is empty and OwnerWas is
-	// the name.
+	// Owner is the name of the owner. If the owner was removed, Owner is empty and OwnerWas
+	// is the name.
 	Owner    string `json:"owner"`
 	OwnerWas string `json:"owner_was,omitempty"`
 	// Repository is the path of the bare repository.
@@ -29,7 +29,7 @@ type SpaceInfo struct {
 	Head space.CommitID `json:"head"`
 }
 
-// OwnerLabel returns the name of the owner for people.
+// OwnerLabel returns a text for people that names the owner, even if the owner was removed.
 func (i SpaceInfo) OwnerLabel() string { return store.OwnerLabel(i.Owner, i.OwnerWas) }
 
 // ListSpacesInput names a member; empty lists every space.
@@ -225,8 +225,8 @@ func (s *Service) endRemote(ctx context.Context, a Actor, id space.SpaceID) erro
 	return nil
 }
 
-// EndGivenRemote removes the remote that a space had when it was transferred, in case
-// GiveSpace could not. gift is the audit entry. A remote of the new owner stays.
+// EndGivenRemote removes the remote that a space had when it was transferred, in case GiveSpace
+// could not remove it. gift is the audit entry of the transfer. A remote of the new owner stays.
 func (s *Service) EndGivenRemote(ctx context.Context, gift store.Entry) error {
 	id := space.SpaceID(gift.Subject)
 	removed, err := s.remotes.RemoveSetBefore(context.WithoutCancel(ctx), id, gift.At)

@@ -15,9 +15,9 @@ import (
 
 // Limits of WriteFile and EditFile.
 const (
-	MaxEdits     = 100     // of one call
-	maxTextFile  = 4 << 20 // bytes, before and after the change
-	maxDiffLines = 20      // of an answer
+	MaxEdits     = 100     // edits in one call
+	maxTextFile  = 4 << 20 // bytes of a file, before and after the change
+	maxDiffLines = 20      // lines of the diff in an answer
 )
 
 // WriteFileInput is the new content of a text file.
@@ -109,7 +109,7 @@ type textFile struct {
 	space.Entry // without a Blob if there is no file
 	exists      bool
 	text        string
-	problem     error // why there is no text
+	problem     error // why the file cannot be changed as text
 }
 
 // checkBase returns a fault.Conflict if base is not the version of the file. An empty base
@@ -145,7 +145,7 @@ func (s *Service) changeFile(ctx context.Context, a Actor, operation string, ref
 	if change.base != "" && !change.base.Valid() {
 		return ChangedFile{}, fault.New(fault.Invalid, "The base etag is not an etag. An etag has 40 characters: digits and the letters a to f.")
 	}
-	// A refusal can be a fault.Conflict, but onNewest must not repeat it.
+	// A refusal can be a fault.Conflict. It is not returned to onNewest, which would try again.
 	var refused error
 	out, err := onNewest(func() (ChangedFile, error) {
 		f, err := v.textFile(ctx, p)
@@ -162,7 +162,8 @@ func (s *Service) changeFile(ctx context.Context, a Actor, operation string, ref
 		}
 		return v.commitText(ctx, who, change.tool, f, text)
 	})
-	if err = cmp.Or(err, refused); fault.CodeOf(err) == fault.Invalid { // the screening of secrets suggests commands
+	// A refusal because of secrets suggests commands, which need the user's name.
+	if err = cmp.Or(err, refused); fault.CodeOf(err) == fault.Invalid {
 		err = fault.Wrap(err, fault.Invalid, "%s", namedUser(fault.PublicOf(err), who.author))
 	}
 	return out, err
@@ -209,7 +210,7 @@ func (v View) textFile(ctx context.Context, p space.Path) (textFile, error) {
 	return f, nil
 }
 
-// checkText returns an error if a content is not text or is too large.
+// checkText returns an error if the content of the file at p is not text or is too large.
 func checkText(p space.Path, text string) error {
 	switch n := int64(len(text)); {
 	case n > maxTextFile:

@@ -123,7 +123,7 @@ const CommentPath = "(comment)"
 type Rejection struct {
 	Path string `json:"path"` // as the writer sent it; quote it before showing it
 	Why  string `json:"why"`  // a sentence for the caller
-	Err  error  `json:"-"`    // a fault.Error; fault.TooLarge, fault.Invalid, …
+	Err  error  `json:"-"`    // a *fault.Error with a code such as fault.TooLarge
 	// Lost reports that only a sandbox holds the entry, so that the entry ends with the
 	// sandbox. Why says so too.
 	Lost bool `json:"lost,omitempty"`
@@ -138,7 +138,7 @@ type Warning struct {
 // Conflict is an entry of a KeepBoth change set that met a newer head.
 type Conflict struct {
 	Path Path `json:"path"` // has head's version
-	Kept Path `json:"kept"` // has the writer's; empty if the writer's was a delete
+	Kept Path `json:"kept"` // has the writer's version; empty if the writer deleted the file
 	// Remote means that Path has the space's version and Kept has the remote's, because the
 	// user said the fact in Path, and the fact in Kept was inferred or imported.
 	Remote bool `json:"remote,omitempty"`

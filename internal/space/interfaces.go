@@ -10,12 +10,12 @@ import (
 type Committer interface {
 	// Commit applies cs to head and returns when the commit is durable (fsync). The commits
 	// of a space run one at a time. Commit.Rejected lists the entries that cannot be
-	// committed; the other entries are committed. A stale base follows cs.Policy. If the
-	// change takes the space over its limits, KeepBoth rejects the largest entries until
-	// the rest fits, and RefuseStale returns a fault.TooLarge. The error is a
+	// committed; the other entries are committed. If the base of an entry is stale, cs.Policy
+	// says what happens. If the change takes the space over its limits, KeepBoth rejects the
+	// largest entries until the rest fits, and RefuseStale returns a fault.TooLarge. The error is a
 	// fault.NotFound for an unknown space, a fault.Conflict for a stale base under
-	// RefuseStale, and a fault.TooLarge for a change over its limit. After these errors
-	// nothing has changed.
+	// RefuseStale, and a fault.TooLarge also for a change with more entries or bytes than one
+	// change may have. After these errors nothing has changed.
 	Commit(ctx context.Context, id SpaceID, cs ChangeSet, m Meta) (Commit, error)
 }
 
@@ -65,13 +65,13 @@ type SandboxID string
 type Limits struct {
 	Memory    int64         // bytes, for all processes and file systems of the sandbox
 	Processes int           // for all commands together
-	CPUs      float64       // share of processors
+	CPUs      float64       // number of processors for all processes together, such as 1.5
 	Disk      int64         // bytes of changes held in the sandbox
-	Inodes    int64         // files of changes held in the sandbox
+	Inodes    int64         // number of changed files held in the sandbox
 	Tmp       int64         // bytes of /tmp
 	OpenFiles int           // per process
 	FileSize  int64         // bytes of one file
-	WallTime  time.Duration // of one command
+	WallTime  time.Duration // maximum time of one command
 }
 
 // SandboxSpec describes a sandbox to start.
@@ -133,7 +133,7 @@ type Credential struct {
 	Expires  time.Time // zero: unknown
 }
 
-// Repository is the remote of a space, in a request for its credential.
+// Repository names the remote of a space when its credential is requested from Credentials.
 type Repository struct {
 	Space SpaceID
 	URL   string // without a credential in it

@@ -2,7 +2,7 @@ package space
 
 import "time"
 
-// LogQuery selects commits of a space's history. Zero values select all.
+// LogQuery selects commits of a space's history. A filter with its zero value selects all commits.
 type LogQuery struct {
 	// From is the first commit of the listing. Empty means head.
 	From CommitID `json:"from,omitempty"`

@@ -7,7 +7,7 @@ type RemoteKind string
 
 // The kinds of credentials.
 const (
-	KindNone   RemoteKind = "none"   // a public repository, or a directory of the operator's
+	KindNone   RemoteKind = "none"   // no credential, such as for a directory of this machine
 	KindToken  RemoteKind = "token"  // a user name and a secret that a person gave
 	KindGitHub RemoteKind = "github" // an installation token of the GitHub App
 	KindSSH    RemoteKind = "ssh"    // the operator's key

@@ -16,7 +16,7 @@ type Review struct {
 	Was     BlobID   `json:"was,omitempty"`
 	WasMode Mode     `json:"was_mode"`
 	Base    CommitID `json:"base,omitempty"`
-	// Taken reports that something else is at the path or blocks it. An undo deletes it.
+	// Taken reports that something else is at the path or blocks it. An undo deletes what is there.
 	Taken bool `json:"taken,omitempty"`
 	// Commit is the last change to the file. Tool and Client made it. If Satchel did not make
 	// the commit, Tool is empty, or Elsewhere if the commit's trailers name a tool.
@@ -32,7 +32,7 @@ type ReviewDecision struct {
 	Blob   BlobID   `json:"blob,omitempty"`
 	Commit CommitID `json:"commit"` // the commit that made the content
 	Client string   `json:"client,omitempty"`
-	Kept   bool     `json:"kept"` // or else undone
+	Kept   bool     `json:"kept"` // whether the person kept the change; otherwise they undid it
 	By     UserID   `json:"-"`
 	// Who is the name of the person. Only the service sets it.
 	Who string    `json:"by"`

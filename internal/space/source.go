@@ -30,7 +30,7 @@ type SourceState string
 const (
 	SourceReady   SourceState = "ready"   // the snapshot shows the newest commit
 	SourceWaiting SourceState = "waiting" // the first or a newer snapshot is about to be made
-	SourceFailed  SourceState = "failed"  // the last sync failed; the snapshot before it stays
+	SourceFailed  SourceState = "failed"  // the last sync failed; the last snapshot stays
 )
 
 // SourcesMount is the directory of all sources, in paths and in sandboxes.
@@ -59,7 +59,7 @@ type Source struct {
 	Readers   []string `json:"readers,omitempty"`
 
 	Published time.Time `json:"-"`
-	Changed   time.Time `json:"-"` // its texts or audience
+	Changed   time.Time `json:"-"` // the last change of its texts or audience
 
 	State   SourceState `json:"state"`
 	Problem string      `json:"problem,omitempty"` // of a failed source: a sentence for people
@@ -95,13 +95,13 @@ func (t SourceText) Names() []string {
 
 // SourceField is a field of SourceText.
 type SourceField struct {
-	Name string // in JSON, flags, forms and errors
+	Name string // the name in JSON, flags, forms and errors
 	Text *string
 	Max  int // characters
 }
 
-// Fields returns every field of t. Stores and fronts use this list, so a new
-// field reaches all of them.
+// Fields returns every field of t. The store, the pages and the command line use this list, so a
+// new field reaches all of them.
 func (t *SourceText) Fields() []SourceField {
 	return []SourceField{
 		{"title", &t.Title, 80},

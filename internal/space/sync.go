@@ -21,7 +21,7 @@ const (
 	SyncRefused   SyncState = "refused"   // upstream refuses access, or the settings are wrong
 	SyncStopped   SyncState = "stopped"   // the sync would remove most files; a person must confirm it
 	SyncCanceled  SyncState = "canceled"  // a person canceled the sync
-	SyncRunning   SyncState = "running"   // of a run
+	SyncRunning   SyncState = "running"   // of a run that has not ended
 	SyncEnded     SyncState = "ended"     // the source was unpublished, or the person who added it is gone
 )
 
@@ -149,9 +149,9 @@ type SyncPreview struct {
 	SyncCounts
 	// More reports that upstream has more files than were fetched for the preview.
 	More   bool     `json:"more"`
-	Titles []string `json:"titles"` // of the first files
-	// Licence is the SPDX name of the licence that the files state, or the name of the file that
-	// states another one. It is empty if no file states one.
+	Titles []string `json:"titles"` // the titles of the first files
+	// Licence is the SPDX name of the licence that the files state, or the name of the licence's
+	// file if the licence is not recognized. It is empty if there is no such file.
 	Licence string `json:"licence,omitempty"`
 	// ID and Title are a free ID and a title for a new source.
 	ID    string `json:"id,omitempty"`

@@ -10,7 +10,7 @@ const ClientBrowser = "browser"
 
 // The tools in commits, besides the tools that AIs call. On the pages, a person sees
 // everything that ToolWeb writes. The other tools of the pages restore or move content that
-// nobody has seen, so they do not confirm what an AI changed.
+// the person may not have seen, so they do not confirm what an AI changed.
 const (
 	ToolWeb        = "web"
 	ToolWebMove    = "web-move"

@@ -34,7 +34,7 @@ func NewHTTP(m *Metrics, log *slog.Logger) *HTTP {
 
 // Wrap gives each request an id (see RequestID), measures it and logs it. next should be the
 // http.ServeMux itself, because the route is the pattern that it matched. The route is unknown
-// if a handler in between passes another request to the mux.
+// if a handler in between passes a copy of the request to the mux.
 //
 // The http.ResponseWriter that next receives is an http.Flusher, and works with
 // http.ResponseController.
@@ -110,7 +110,7 @@ func (r *recorder) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Flush sends what was written, if the connection can.
+// Flush sends what was written, if the connection supports flushing.
 func (r *recorder) Flush() {
 	if r.status == 0 {
 		r.status = http.StatusOK

@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// prefix is the beginning of the names of all our metrics.
+// prefix is the beginning of the names of Satchel's own metrics.
 const prefix = "satchel_"
 
 // Metrics is a registry of metrics. A server has one, and each test creates its own.

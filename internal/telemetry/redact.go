@@ -16,7 +16,7 @@ var secrets = []struct {
 	form *regexp.Regexp
 	put  string
 }{
-	// Our API keys, also incomplete ones.
+	// Satchel's API keys, also incomplete ones.
 	{regexp.MustCompile(`satchel_[A-Za-z0-9_-]{32,}`), "satchel_" + hidden},
 	// GitHub's tokens: installation, user, personal.
 	{regexp.MustCompile(`\b(gh[a-z]_|github_pat_)[A-Za-z0-9_.-]{16,}`), "${1}" + hidden},
@@ -79,8 +79,8 @@ func redactAttr(a slog.Attr) slog.Attr {
 	return a
 }
 
-// redactAny turns a value of any type into text, because it cannot search the output that a
-// handler would create from the value.
+// redactAny turns a value into text and redacts the text, because it cannot search the output
+// that a handler would create from the value. It keeps nil and a *slog.Source.
 func redactAny(v any) slog.Value {
 	switch v := v.(type) {
 	case nil:

@@ -7,7 +7,7 @@ import (
 )
 
 // RequestIDHeader is the header of an answer with the id of its request, so that people can
-// name the id in questions.
+// quote the id when they ask for help.
 const RequestIDHeader = "X-Request-Id"
 
 type requestIDKey struct{}

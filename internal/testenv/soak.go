@@ -18,8 +18,8 @@ func OnlySoak(t testing.TB) {
 	}
 }
 
-// Stride is n, or 1 when the long suites run in full (see Soak). Suites that try every
-// step of a sequence advance by it.
+// Stride returns n, or 1 when the long suites run in full (see Soak). A suite that tries the
+// steps of a sequence advances by the stride, so a short run tries only each nth step.
 func Stride(n int) int {
 	if Soak() {
 		return 1

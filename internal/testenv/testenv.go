@@ -54,7 +54,7 @@ func Bundle(t testing.TB, dir string) io.Reader {
 
 // GitEnv returns the environment in which a test runs git, or a script that runs git.
 // It has an identity and no configuration of the machine or the caller, so that a test
-// does the same on every machine. The variables in add override it.
+// does the same on every machine. The variables in add override those of the environment.
 func GitEnv(add ...string) []string {
 	return append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "XDG_CONFIG_HOME=/nonexistent", "LC_ALL=C",
@@ -65,7 +65,7 @@ func GitEnv(add ...string) []string {
 }
 
 // LargeData returns a file or directory of the large test data, which is in the directory
-// LARGE_TESTDATA. It skips the test if there is none, even in CI.
+// LARGE_TESTDATA. It skips the test if the file or directory does not exist, even in CI.
 func LargeData(t testing.TB, elem ...string) string {
 	t.Helper()
 	root := os.Getenv("LARGE_TESTDATA")
@@ -91,7 +91,7 @@ func Postgres(t testing.TB) string {
 }
 
 // InitAllocs returns how many objects a package of this test's binary allocates before main.
-// Each sandbox also runs processes of the server's binary, which pay for these objects.
+// Every process of a program that has the package pays for these objects.
 func InitAllocs(t testing.TB, pkg string) int {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^$")

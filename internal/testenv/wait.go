@@ -24,7 +24,7 @@ func WaitFor(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// Receive returns the next value of a channel, or its zero value once it is
+// Receive returns the next value of a channel, or the zero value once the channel is
 // closed. It waits as long as WaitFor does.
 func Receive[T any](t testing.TB, what string, from <-chan T) T {
 	t.Helper()

@@ -73,8 +73,8 @@ func nearest(have, want []string) (start int, ok bool) {
 
 // Limits of the search for the nearest lines.
 const (
-	maxNearLines = 100_000 // of the file
-	maxNearBytes = 1000    // of a line
+	maxNearLines = 100_000 // lines of the file that are searched
+	maxNearBytes = 1000    // bytes of a line that are compared
 	maxAround    = 20      // lines of old that are compared at each line of the file
 )
 

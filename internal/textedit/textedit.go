@@ -155,8 +155,8 @@ func (t lines) replace(first int, old, repl string, n int) string {
 	return b.String()
 }
 
-// ending returns the line ending for new text at an offset of the text: the first one
-// after it, or else the last one before it. It is the same for all offsets up to until.
+// ending returns the line ending for new text at an offset of the text: the first line ending
+// after the offset, or else the last one before it. The result is the same up to offset until.
 func (t lines) ending(from int) (ending string, until int) {
 	i := strings.IndexByte(t.text[from:], '\n') + from
 	until = i

@@ -1,5 +1,6 @@
 // Package tokenizer counts the tokens of a text exactly, with the vocabulary o200k_base.
-// Limits use [satchel/tools/index/present.EstimateTokens] instead, which needs no vocabulary.
+// Code that limits a text uses [satchel/tools/index/present.EstimateTokens] instead, which needs
+// no vocabulary.
 package tokenizer
 
 import "github.com/tiktoken-go/tokenizer/codec"

@@ -81,14 +81,14 @@ type Counter struct {
 
 	mu     sync.Mutex
 	counts map[key]*Amounts
-	names  map[int64]map[string]bool // by day
+	names  map[int64]map[string]bool // the names that are counted on each day
 	swept  int64                     // the last day on which old days were deleted
 
 	writing sync.Mutex // held while counts are neither in memory nor in the database
 }
 
 type key struct {
-	day    int64 // since 1970
+	day    int64 // the number of days since 1970
 	client string
 }
 
@@ -219,7 +219,7 @@ func (c *Counter) Flush(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {
-		for k, a := range counts { // count them again
+		for k, a := range counts { // keep the counts for the next write
 			if now := c.counts[k]; now != nil {
 				a.add(*now)
 			}

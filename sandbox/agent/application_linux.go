@@ -12,16 +12,16 @@ import (
 	"satchel/sandbox/protocol"
 )
 
-// application applies one entry. It changes the space as the commands' user,
-// and inspects the upper layer as root.
+// application applies one entry. It changes the space as the commands' user, and inspects the
+// upper layer of the space's overlay as root.
 type application struct {
 	view    *spaceView
 	round   *round
 	entry   *protocol.ApplyEntry
 	index   int
-	plain   bool        // whatever is in the way may be replaced at once
-	touched []string    // directories that were made
-	made    unix.Stat_t // the written file before its rename
+	plain   bool        // if set, a file in the way is replaced at once, and not set aside
+	touched []string    // directories that openParent created
+	made    unix.Stat_t // state of the written file before its rename
 	doubt   bool        // a command may have changed the written file already
 }
 
@@ -99,9 +99,9 @@ func (a *application) moveAside(dir int, parent, name string) error {
 	return a.round.putAside(setAside{entry: a.index, parent: parent, name: name, tmp: tmp, was: was, upper: upper}, dir)
 }
 
-// removeParents removes directories that are empty without the entry, because git has no
-// empty directories. A directory in which a command works stays. If a command may have
-// deleted files in it, a collection reports that it is gone.
+// removeParents removes the directories that are empty after the removal of the entry, because
+// git has no empty directories. A directory in which a command works stays. If a command may have
+// deleted files in a removed directory, a collection reports that the directory is gone.
 func (a *application) removeParents() {
 	for p := path.Dir(a.entry.Path); p != "."; p = path.Dir(p) {
 		up, err := openBeneath(a.view.space, path.Dir(p), unix.O_PATH|unix.O_DIRECTORY, 0)
@@ -364,7 +364,7 @@ func (a *application) exchange(dir int, tmp, name string) error {
 	for range renameTries {
 		a.round.drain()
 		delete(a.round.written, p)
-		delete(a.round.written, path.Join(path.Dir(p), tmp)) // written by this agent
+		delete(a.round.written, path.Join(path.Dir(p), tmp)) // the agent wrote it, not a command
 		was, upper := a.view.lookUpper(p)
 		if a.round.inUse(p) {
 			return errDirty

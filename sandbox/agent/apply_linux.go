@@ -79,7 +79,7 @@ func (r *round) applyOne(i int, n *protocol.ApplyEntry) error {
 		return err
 	}
 	for p := path.Dir(n.Path); p != "."; p = path.Dir(p) {
-		// The directory was copied up for the file.
+		// The overlay copied the directory up for the file, so this is not a command's change.
 		if s, ok := v.lookUpper(p); ok && s.kind() == unix.S_IFDIR && !s.opaque {
 			v.acked[p] = s
 		}
@@ -152,7 +152,8 @@ func (v *spaceView) dirty(p string) bool {
 		switch {
 		case !there:
 			// The upper layer does not have the path, so the path is unchanged unless the
-			// upper layer had it before. A whiteout vanishes with its directory.
+			// upper layer had it before. A missing whiteout is not a change, because a
+			// whiteout vanishes with its directory.
 			if known && !old.whiteout() {
 				return true
 			}
@@ -170,8 +171,8 @@ func (v *spaceView) dirty(p string) bool {
 	}
 }
 
-// accept records new directories and removed paths as known to the host. Anything else
-// there comes from a command, and a collection reports it.
+// accept records p as known to the host if p is a directory or was removed. Anything else at p
+// comes from a command, and a collection reports it.
 func (v *spaceView) accept(p string) {
 	if s, ok := v.lookUpper(p); ok && (s.kind() == unix.S_IFDIR || s.whiteout()) {
 		v.acked[p] = s
@@ -196,7 +197,7 @@ func (v *spaceView) nothingNew(dir string) bool { return v.nothingNewBut(dir, ni
 func (v *spaceView) nothingNewBut(dir string, seen []string) bool {
 	fd, err := openBeneath(v.upper, dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
-		return true // the upper layer has nothing of it
+		return true // the upper layer has nothing of the directory
 	}
 	defer unix.Close(fd)
 	names, err := readNames(fd)
@@ -216,9 +217,9 @@ func (v *spaceView) nothingNewBut(dir string, seen []string) bool {
 	return true
 }
 
-// acceptFile records a file that was just written as known to the host, unless a command
-// has changed it since: made is its state before the rename, which changes only the ctime.
-// A collection reports a changed or deleted file.
+// acceptFile records a file that was just written as known to the host. made is the file's state
+// before its rename, which changes only the ctime. If anything else differs now, a command has
+// changed or deleted the file, and a collection reports this.
 func (v *spaceView) acceptFile(p string, made unix.Stat_t) {
 	s, ok := v.lookUpper(p)
 	if ok && s.ino == made.Ino && s.size == made.Size && s.mtime == made.Mtim.Nano() && s.mode == made.Mode {

@@ -13,7 +13,7 @@ import (
 	"satchel/sandbox/protocol"
 )
 
-// Places that only the agent knows.
+// Paths that package protocol does not define, because the host does not need them.
 const (
 	upperDir  = protocol.Upper + "/u" // the overlay's upper layer
 	workDir   = protocol.Upper + "/w"
@@ -24,12 +24,12 @@ const (
 	gitName   = ".git" // the mount point in the space's root
 )
 
-// runDirOutputs is how many streams' output fits into RunDir: the kept ones, and those of a
-// running command.
+// runDirOutputs is the number of output files that fit into RunDir: those of kept jobs and
+// commands, and those of a running command.
 const runDirOutputs = 2*keptJobs + keptOutputs + 2
 
-// boot mounts everything and leaves the agent in SpaceDir. It returns a
-// descriptor of Lower, because hideOwn later covers the path.
+// boot mounts everything, and makes SpaceDir the working directory. It returns a descriptor of
+// Lower, because hideOwn later covers the path.
 func boot(b protocol.Boot) (lower int, err error) {
 	unix.Umask(0)
 	if err := keepDescriptors(); err != nil {
@@ -77,8 +77,8 @@ func keepDescriptors() error {
 	return err
 }
 
-// mountSpace makes SpaceDir an overlay of Lower and a bounded tmpfs that
-// commands cannot see, and puts the git view at its .git.
+// mountSpace makes SpaceDir an overlay of Lower and a bounded tmpfs that commands cannot see.
+// If protocol.Git exists, mountSpace mounts it read-only at .git in SpaceDir.
 func mountSpace(b protocol.Boot) error {
 	if err := mountTmpfs(protocol.Upper, 0o700, b.Disk, b.Inodes, unix.MS_NOSUID|unix.MS_NODEV); err != nil {
 		return err
@@ -139,8 +139,8 @@ func hideOwn() error {
 	return mountTmpfs(filepath.Dir(protocol.Exe), 0o700, 4096, 2, unix.MS_RDONLY)
 }
 
-// mountTmp mounts a command user's /tmp, with its home, and bounds the other
-// place that programs write to, shared memory.
+// mountTmp mounts a bounded /tmp with the home directory of the user uid. It also mounts a
+// bounded tmpfs for shared memory, because programs can write there too.
 func mountTmp(b protocol.Boot, uid int) error {
 	if _, err := os.Lstat(shmDir); err == nil {
 		if err := mountTmpfs(shmDir, 0o1777, b.Tmp, 0, unix.MS_NOSUID|unix.MS_NODEV); err != nil {

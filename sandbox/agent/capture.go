@@ -11,7 +11,7 @@ import (
 // livePart bytes in memory.
 type capture struct {
 	half      int           // how many bytes to keep of the beginning, and of the end
-	openSpool func() *spool // called once, when something would be dropped
+	openSpool func() *spool // called once, before any output is dropped
 
 	mu    sync.Mutex
 	head  []byte
@@ -22,8 +22,8 @@ type capture struct {
 	live  []byte // the newest output that was not sent yet
 }
 
-// livePart is how much unsent live output is kept. If output comes faster, the live stream misses
-// the oldest, which the result may still have.
+// livePart is how many bytes of unsent live output are kept. If output comes faster, the live
+// stream misses the oldest bytes, but the result may still have them.
 const livePart = 16 << 10
 
 func (c *capture) write(p []byte) {
@@ -71,8 +71,8 @@ func (c *capture) attach(open func() *spool) *spool {
 	return c.spool
 }
 
-// attachLocked writes all output so far to the spool. None was dropped before, unless an earlier
-// spool could not be created.
+// attachLocked writes all output so far to the spool. No output was dropped before, unless an
+// earlier spool could not be created.
 func (c *capture) attachLocked(s *spool) {
 	if c.spool = s; s != nil {
 		s.write(c.head)

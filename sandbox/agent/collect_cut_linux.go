@@ -21,9 +21,9 @@ type cutWalk struct {
 	acked bool
 }
 
-// goOn returns the walk that stopped with this batch, if the host acknowledged the batch, or else a
-// new walk. A walk cannot continue after an application, or after an acknowledgement of another
-// batch.
+// goOn returns the walk that stopped with the batch number after, if the host acknowledged that
+// batch, or else a new walk. A walk cannot continue after an application, or after an
+// acknowledgement of another batch.
 func (v *spaceView) goOn(after uint64) walkState {
 	cut := v.cut
 	v.cut = nil

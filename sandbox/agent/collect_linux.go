@@ -114,9 +114,9 @@ func (c *collection) run() error {
 
 // findGone lists the deletions to report at the end of a walk.
 func (c *collection) findGone() {
+	c.gone = []string{} // not nil, because the walk is done
 	// A known path that the upper layer no longer has was created in the space and then
 	// deleted, without a whiteout.
-	c.gone = []string{} // the walk is done
 	for p, s := range c.view.acked {
 		switch {
 		case c.seen[p]:
@@ -139,8 +139,8 @@ func (c *collection) room(p string, content int64) bool {
 	return false
 }
 
-// fits reports whether one more entry fits after others that are not counted yet. content is the
-// size of all of them.
+// fits reports whether one more entry fits after the given number of others that are not counted
+// yet. content is the size of the content of all these entries.
 func (c *collection) fits(others int, content int64) bool {
 	return c.count+others < c.limits.Entries && c.total+content <= c.limits.Total && c.names <= protocol.MaxNames
 }
@@ -247,8 +247,8 @@ func (c *collection) look(dir int, name, at string, depth int) {
 	default:
 		n.Problem = "it is not a regular file"
 	}
-	// First report the files of this directory whose names come before: a stopped walk
-	// continues after the last reported path.
+	// First report the files of this directory whose names precede this one, because a
+	// stopped walk continues after the last reported path.
 	c.reportFiles(dir, strings.TrimSuffix(at, name))
 	if !c.more && c.room(at, int64(len(n.Content))) {
 		c.report(n, &s)
@@ -343,8 +343,8 @@ func (c *collection) reportFiles(dir int, prefix string) {
 	}
 }
 
-// lookAgain finds files that a command opened after the first check and may have written
-// partially: they are still open, or have changed since they were read.
+// lookAgain marks as Busy the files that a command opened after the first check and may have
+// written partially: they are still open, or have changed since they were read.
 func (c *collection) lookAgain(dir int, files []changedFile) {
 	var use *liveUse
 	for i := range files {

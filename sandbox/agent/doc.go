@@ -3,8 +3,8 @@
 // over its standard input and output.
 //
 // The agent mounts the space (a bounded overlay over the read-only checkout), runs commands
-// in it as an unprivileged user behind a seccomp filter, reports their changes and applies
-// those of others.
+// in it as an unprivileged user behind a seccomp filter, reports their changes, and applies
+// changes from outside the sandbox.
 //
 // # Users
 //
@@ -18,8 +18,8 @@
 // As uid 0 the agent does only this:
 //
 //	at its start (boot)        mounts the space and all tmpfs; covers its own directory
-//	per kind of command        creates the private mount namespace of read-only commands (prepareThread)
-//	per command (fork, run)    starts bash as the command's user, passes it its text and its output
+//	per kind of command        creates the mount namespace of read-only commands (prepareThread)
+//	per command (fork, run)    starts bash as the command's user, passes it the text and the pipes
 //	while a command runs       reads its pipes, keeps its output and status under protocol.RunDir
 //	at a command's end         looks for its processes in /proc and kills them (killTree)
 //	at a collection            lists directories of the upper layer, stats entries, reads links

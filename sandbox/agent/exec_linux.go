@@ -36,10 +36,10 @@ const (
 // running is one command from its start to its end.
 type running struct {
 	s        *server
-	id       uint32 // of the call
+	id       uint32 // the id of the call
 	req      protocol.ExecRequest
 	mu       sync.Mutex
-	sh       *shell // changed under mu, by the goroutine that supervises
+	sh       *shell // changed under mu, only by the goroutine that runs supervise
 	signaled bool   // the host has sent a signal
 	started  time.Time
 	stdout   *capture
@@ -83,7 +83,7 @@ func (s *server) startExec(id uint32, req protocol.ExecRequest) {
 		if req.ReadOnly || err != nil || res.End == protocol.Detached {
 			s.shell.refill(req.ReadOnly)
 		}
-		// Otherwise the host collects the changes now, and saved starts the next shell.
+		// Otherwise the host collects the changes now, and server.saved starts the next shell.
 	}()
 }
 
@@ -149,8 +149,8 @@ func (r *running) launch() error {
 
 var errSignaled = errors.New("the command was sent a signal while it had no shell")
 
-// setShell rejects a new shell if the host has already sent a signal: the previous shell
-// got the signal, and the host has the answer that it was delivered.
+// setShell sets the shell of the command. It returns false if the host has already sent a signal,
+// because the previous shell got that signal, and the host was told that it was delivered.
 func (r *running) setShell(sh *shell) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -180,13 +180,13 @@ func (r *running) signal(sig unix.Signal) {
 	}
 }
 
-// maxLaunches limits how often a command gets another shell because its shell was killed
-// before it read the command. Another command of the same user may kill all waiting
-// shells.
+// maxLaunches limits the shells that a command gets. A command gets another shell if its shell
+// was killed before the shell read the command, because another command of the same user may
+// kill all waiting shells.
 const maxLaunches = 3
 
-// relaunch gives the command to another shell if its shell was killed before it read the command.
-// It reports whether it did.
+// relaunch gives the command to another shell if the previous shell was killed before it read the
+// command. relaunch reports whether the command has another shell.
 func (r *running) relaunch(launches int) bool {
 	r.mu.Lock()
 	again := r.status.Signaled() && !r.signaled && r.req.Command != "" && launches < maxLaunches && !r.sh.began()
@@ -344,7 +344,8 @@ func (r *running) armLive(from protocol.Stream, c *capture, armed *atomic.Bool) 
 	})
 }
 
-// sendLive sends the rest of the live output and closes it, because nothing may follow the reply.
+// sendLive sends the rest of the live output. Later output is not sent live, because nothing may
+// follow the reply.
 func (r *running) sendLive() {
 	r.s.conn.Output(r.id, protocol.Stdout, true, r.stdout.takeLive)
 	r.s.conn.Output(r.id, protocol.Stderr, true, r.stderr.takeLive)

@@ -15,10 +15,11 @@ import (
 )
 
 const (
-	// maxRunningJobs is how many jobs run at once; the limit of processes may allow fewer.
+	// maxRunningJobs is the maximum number of jobs that run at once. The limit of processes may
+	// allow fewer.
 	maxRunningJobs = 64
-	// keptJobs and keptOutputs are how many ended jobs, and how many outputs of ended
-	// commands, are kept; the oldest are removed first.
+	// keptJobs is how many ended jobs are kept, and keptOutputs how many output files of
+	// ended commands. forgetOldest and keepOutputs select those that are removed.
 	keptJobs    = 6
 	keptOutputs = 4
 )
@@ -145,8 +146,8 @@ func (js *jobs) relaunched(r *running) {
 }
 
 // finished closes the command's files and r.ended. For a job, it records and reports the
-// end, and removes the oldest ended jobs. It holds the lock, so that an ended command
-// cannot become a job.
+// end, and removes the oldest ended jobs. finished holds the lock of jobs, so that an ended
+// command cannot become a job.
 func (js *jobs) finished(r *running) {
 	js.mu.Lock()
 	defer js.mu.Unlock()
@@ -184,14 +185,14 @@ func (js *jobs) finished(r *running) {
 		js.forgetOldest(ended)
 	}
 	go func() {
-		<-r.answered // the host learns of the job first
+		<-r.answered // before the answer, the host does not know the job
 		r.s.conn.JobEnded(e)
 	}()
 }
 
-// forgetOldest removes the oldest ended job of one kind of commands: the kind with more
-// ended jobs. It keeps the job that has just ended. So neither kind can displace the
-// other's jobs.
+// forgetOldest removes the oldest ended job of the kind of commands, read-only or not, that has
+// more ended jobs. So neither kind can displace the other's jobs. It keeps the job that has just
+// ended.
 func (js *jobs) forgetOldest(ended *job) {
 	count, oldest := map[bool]int{}, map[bool]int{}
 	for i, j := range slices.Backward(js.list) {

@@ -7,8 +7,8 @@ import (
 	"satchel/sandbox/protocol"
 )
 
-// defaultRestAfter is longer than a client's usual pause between commands, because the next
-// command is slower after a rest.
+// defaultRestAfter is the time without a request after which the agent gives memory back. It is
+// longer than a client's usual pause between commands, because the next command is then slower.
 const defaultRestAfter = 2 * time.Second
 
 func restAfter(b protocol.Boot) time.Duration {

@@ -9,9 +9,10 @@ import (
 	"satchel/sandbox/protocol"
 )
 
-// warmShells is how many shells of a kind wait for commands. One is enough for sequential commands;
-// in a burst, the other commands wait until a shell has started. An earlier command cannot write
-// into the memory of a waiting shell, because gVisor does not let /proc/PID/mem be written.
+// warmShells is how many shells of each kind, read-only or not, wait for commands. One is enough
+// for sequential commands. In a burst, the other commands wait until a shell has started. An
+// earlier command cannot write into the memory of a waiting shell, because gVisor does not let
+// /proc/PID/mem be written.
 const warmShells = 1
 
 // pool starts shells ahead of the commands.
@@ -25,10 +26,10 @@ type pool struct {
 
 	mu       sync.Mutex
 	mark     uint32
-	idle     map[bool][]*shell // by readOnly
+	idle     map[bool][]*shell // by readOnly: the shells that wait for commands
 	filling  map[bool]bool
 	spawners map[bool]*spawner
-	marks    map[uint32]bool // of the shells that run commands
+	marks    map[uint32]bool // the marks of the shells that run commands
 	stopped  bool
 }
 
@@ -92,7 +93,7 @@ func (p *pool) take(readOnly bool) (*shell, error) {
 		p.release(sh)
 		return nil, protocol.ErrStopping
 	}
-	// Another command of the same user may have stopped it.
+	// Another command of the same user may have stopped the shell.
 	_ = unix.Kill(sh.pid, unix.SIGCONT)
 	return sh, nil
 }

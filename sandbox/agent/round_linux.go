@@ -16,10 +16,10 @@ import (
 // A command can open, change, replace or remove a file at any moment, even between a check and the
 // rename that replaces the file. So while commands run, nothing is overwritten. The old file is
 // exchanged with the new one in one step (RENAME_EXCHANGE), or renamed if it is to be deleted, and
-// set aside under a private name. Only then is it checked. If the host knows the old file and
-// nobody has it open for writing, it is removed. Otherwise it is moved back to its path, and the
-// result is Dirty. If a command has changed the new file too by then, both stay: one at the path,
-// the other next to it as a conflict copy.
+// set aside under a private name. The old file is checked only then. If the host knows the old
+// file and nobody has it open for writing, it is removed. Otherwise it is moved back to its path,
+// and the result is Dirty. If a command has changed the new file too by then, both files stay: one
+// at the path, the other next to it as a conflict copy.
 //
 // Only one kind of writer is not detected: a descriptor that is in flight between two
 // processes (SCM_RIGHTS) is in neither process's table.
@@ -138,8 +138,8 @@ func (s *setAside) stat() (unix.Stat_t, bool) {
 	return st, err == nil
 }
 
-// unchanged reports whether the host knows a file set aside and nobody can change it any
-// more.
+// unchanged reports whether the host knows the content of a file that was set aside, and nobody
+// can change the file any more.
 func (r *round) unchanged(s *setAside) bool {
 	st, ok := s.stat()
 	if !ok {
@@ -188,7 +188,7 @@ func (r *round) putBack(s *setAside) (swapped bool) {
 		}
 	})
 	if err != nil && !swapped {
-		r.keepCopy(s) // a command has put something there
+		r.keepCopy(s) // a command has put something at the path
 	}
 	r.view.unknow(s.path())
 	return swapped
@@ -198,7 +198,7 @@ func (r *round) putBack(s *setAside) (swapped bool) {
 // path meanwhile.
 const renameTries = 20
 
-// keepCopy renames a file set aside to a visible conflict copy.
+// keepCopy gives a file that was set aside the visible name of a conflict copy.
 func (r *round) keepCopy(s *setAside) {
 	ext := path.Ext(s.name)
 	stem := strings.TrimSuffix(s.name, ext)
@@ -219,7 +219,7 @@ func (r *round) keepCopy(s *setAside) {
 	})
 }
 
-// sameAsLower compares a file set aside with its original in the checkout.
+// sameAsLower reports whether a file that was set aside equals its original in the checkout.
 func (v *spaceView) sameAsLower(p string, dir int, tmp string, st *unix.Stat_t) bool {
 	lower, err := openBeneath(v.lower, path.Dir(p), unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil {
@@ -264,8 +264,8 @@ func readLink(dir int, name string) string {
 	return string(b[:n])
 }
 
-// readsAs reports whether a regular file, read as the commands' user, has the content that
-// read returns.
+// readsAs reports whether a regular file has the content that the function read returns. It reads
+// the file as the commands' user.
 func (v *spaceView) readsAs(dir int, name string, read func(b []byte, off int64) (int, error)) (same bool) {
 	v.user.do(func() {
 		fd, err := openBeneath(dir, name, unix.O_RDONLY, 0)

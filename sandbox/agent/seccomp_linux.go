@@ -16,8 +16,8 @@ type refusedCall struct {
 	why  reason
 }
 
-// reason is why a call is refused. Programs in a sandbox do not need these calls, and each
-// could help an attacker. All of them fail with EPERM.
+// reason is why a call is refused. Programs in a sandbox do not need the refused calls, and each
+// could help an attacker. All refused calls fail with EPERM.
 type reason string
 
 const (
@@ -111,17 +111,16 @@ var refusedCalls = append([]refusedCall{
 const cloneNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
 	unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
-// socketFamilies are the allowed families of sockets. The others (virtual machines, which
-// network namespaces do not isolate, the kernel's ciphers, radios and rings) expose more of
-// the host's kernel.
+// socketFamilies are the allowed families of sockets. The others, such as AF_ALG, AF_BLUETOOTH and
+// AF_XDP, expose more of the host's kernel. Network namespaces do not isolate AF_VSOCK.
 var socketFamilies = []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
 
 // personalities are the allowed arguments of personality(2): the default, and 0xffffffff, which
 // only asks for the current one. The others weaken the hardening of programs.
 var personalities = []uint32{0, 0xffffffff}
 
-// Offsets in struct seccomp_data (seccomp(2)). Both architectures are little-endian, so
-// these are the offsets of the lower halves.
+// Offsets in struct seccomp_data, and return values (seccomp(2)). Both architectures are
+// little-endian, so seccompArg0 is the offset of the lower half of the first argument.
 const (
 	seccompNr       = 0
 	seccompArch     = 4
@@ -239,7 +238,7 @@ func errno(e unix.Errno) uint32 { return seccompRetErrno | uint32(e) }
 
 // restrictThread restricts the calling thread and all its later child processes: it empties
 // the bounding set (so that file capabilities have no effect), sets no_new_privs and
-// installs seccompFilter. The thread must be locked, and never unlocked.
+// installs seccompFilter. The caller has locked its goroutine to the thread, and never unlocks it.
 func restrictThread() error {
 	for c := uintptr(0); ; c++ {
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)

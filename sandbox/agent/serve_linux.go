@@ -33,7 +33,7 @@ type server struct {
 	rest  *time.Timer // fires when the agent should give memory back
 
 	mu      sync.Mutex
-	cancels map[uint32]chan struct{} // closed to cancel an Exec, by its id
+	cancels map[uint32]chan struct{} // by the id of an Exec: a channel that is closed to cancel it
 	booted  bool
 }
 

@@ -12,13 +12,14 @@ import (
 )
 
 const (
-	// maxDepth and maxReportedPath limit the reported paths: to twice the limits of a
+	// maxDepth and maxReportedPath limit the reported paths. They are twice the limits of a
 	// space, so that the host can explain most violations.
 	maxDepth        = 64
 	maxReportedPath = 4096
 	// keptBatches is how many recent collections can still be acknowledged.
 	keptBatches = 4
-	// opaqueName marks a directory of the upper layer that hides the lower one.
+	// opaqueName is the extended attribute of a directory in the upper layer that hides the
+	// directory at the same path in the lower layer.
 	opaqueName = "trusted.overlay.opaque"
 )
 
@@ -30,7 +31,7 @@ type stamp struct {
 	mode   uint32
 	rdev   uint64
 	opaque bool
-	size   int64 // this and the times are zero for a directory
+	size   int64 // size and the times are zero for a directory or a whiteout
 	mtime  int64
 	ctime  int64
 }
@@ -110,9 +111,9 @@ func newSpaceView(p *pool, lower int) (*spaceView, error) {
 	return v, err
 }
 
-// noteWrites treats every known file that a writer has closed as changed until it is
-// acknowledged again. It calls each, unless nil, with the path of every closed file. all means
-// that writers may have closed any file.
+// noteWrites treats every known file that a writer has closed as changed until the file is
+// acknowledged again. It calls the function each, unless nil, with the path of every closed
+// file. all means that writers may have closed any file.
 func (v *spaceView) noteWrites(each func(p string)) (all bool) {
 	suspect := func(p string) {
 		if s, ok := v.acked[p]; ok && s.kind() == unix.S_IFREG {
@@ -211,7 +212,7 @@ func (t *userThread) do(f func()) {
 func openBeneath(dir int, path string, flags uint64, mode uint64) (int, error) {
 	flags |= unix.O_CLOEXEC | unix.O_NOFOLLOW
 	if flags&unix.O_PATH == 0 {
-		flags |= unix.O_NONBLOCK // openat2 takes no other flag with O_PATH
+		flags |= unix.O_NONBLOCK // openat2 does not allow it with O_PATH
 	}
 	how := unix.OpenHow{
 		Flags:   flags,
@@ -234,8 +235,8 @@ func openBeneath(dir int, path string, flags uint64, mode uint64) (int, error) {
 // lease (fcntl(2)) returns the same error for as long as its holder likes.
 const openTries = 1000
 
-// isOpaque reports whether an open directory of the upper layer hides the lower
-// one.
+// isOpaque reports whether an open directory of the upper layer hides the directory at the same
+// path in the lower layer.
 func (v *spaceView) isOpaque(fd int) bool {
 	var b [8]byte
 	n, err := unix.Fgetxattr(fd, opaqueName, b[:])

@@ -41,8 +41,8 @@ type shell struct {
 func (s *shell) run(command string) error {
 	defer unix.Close(s.wake)
 	for _, f := range []*os.File{s.stdout, s.stderr} {
-		// The new owner lets the command open /dev/stdout and /dev/stderr. If it had owned them
-		// earlier, another command could have written there as if it were this command.
+		// The command's user must own the pipes to open /dev/stdout and /dev/stderr. The owner
+		// changes only now, so that no earlier command of the same user could write to them.
 		if err := f.Chown(int(s.uid), int(s.uid)); err != nil {
 			return fmt.Errorf("handing over the output: %w", err)
 		}
@@ -64,8 +64,8 @@ func (s *shell) began() bool {
 	return err != nil || at > 0
 }
 
-// close closes the agent's descriptors of the shell, after run or instead of it. Its owner
-// may call it more than once.
+// close closes the agent's descriptors of the shell. ran reports whether run was called, which
+// closes wake. Further calls of close do nothing.
 func (s *shell) close(ran bool) {
 	if s.closed {
 		return
@@ -82,7 +82,7 @@ func (s *shell) close(ran bool) {
 // endOutput makes the readers of the output read what is available, and then end.
 func (s *shell) endOutput() {
 	for _, f := range []*os.File{s.stdout, s.stderr} {
-		_ = f.SetReadDeadline(time.Unix(1, 0)) // of a pipe, it fails only if the pipe is closed
+		_ = f.SetReadDeadline(time.Unix(1, 0)) // fails only if the pipe is closed
 	}
 }
 
@@ -181,7 +181,7 @@ func (s *spawner) fork(mark uint32) (*shell, error) {
 		return fail(err)
 	}
 	fds = append(fds, text)
-	// Otherwise another command of the same user could write to the memfd through /proc.
+	// Without this, another command of the same user could write to the memfd through /proc.
 	if err := unix.Fchmod(text, 0); err != nil {
 		return fail(err)
 	}
@@ -221,9 +221,9 @@ func (s *spawner) fork(mark uint32) (*shell, error) {
 
 // shellScript returns the script of a shell. It sets the shell's limits, waits until the
 // wake pipe is closed, and evaluates the command as `bash -c` would, with no trace of the
-// wait: bash itself keeps the text of -c in BASH_EXECUTION_STRING. The script sets the
-// limits because they belong to a process, not to the thread that starts it. A process
-// may always lower its limits.
+// wait. It puts the command into BASH_EXECUTION_STRING, where bash itself keeps the text of
+// -c. The script sets the limits because they belong to a process, not to the thread that
+// starts it. A process may always lower its limits.
 func shellScript(b protocol.Boot) string {
 	var w strings.Builder
 	w.WriteString("umask 022;ulimit -c 0")
@@ -240,7 +240,7 @@ func shellScript(b protocol.Boot) string {
 	return w.String()
 }
 
-// environment is the complete environment of a command; extra entries come last and
+// environment returns the complete environment of a command. The entries of extra come last, and
 // override others.
 func environment(extra []string, readOnly bool) []string {
 	user := "satchel" // the names are those in package oci's /etc/passwd

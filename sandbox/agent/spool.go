@@ -14,7 +14,7 @@ type spool struct {
 	ring *os.File // the newest bytes, nameless; nil until the beginning is full
 	half int64
 	n    int64 // bytes accepted so far
-	bad  bool  // the file system is full: later output is lost
+	bad  bool  // a write failed, for example on a full file system: later output is lost
 }
 
 // newSpool creates a private file that must not exist yet. It returns nil if it cannot,

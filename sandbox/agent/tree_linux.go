@@ -13,6 +13,7 @@ import (
 // killRounds limits how often a tree is searched while it is killed. A tree that survives
 // the first rounds may be a fork bomb, in which each death gives room to a new process.
 // So from round freezeAfter on, its processes are stopped first, which gives no room.
+// freezeRounds limits the searches of each freezeTree.
 const (
 	killRounds   = 2000
 	freezeAfter  = 2
@@ -58,8 +59,8 @@ func readSmall(path string, buf []byte) []byte {
 
 // hasMark reports whether a /proc/<pid>/status has the mark among its groups and is not
 // that of a zombie. A process whose first thread has ended looks like a zombie, except
-// for its number of threads. The command can choose the process's name, which comes first,
-// but line breaks in it are escaped.
+// for its number of threads. The command can choose the process's name, which is the first
+// line of status, but line breaks in the name are escaped.
 func hasMark(status []byte, mark uint32) bool {
 	if state := statusField(status, "\nState:"); len(state) > 0 && (state[0] == 'Z' || state[0] == 'X') {
 		if n, err := strconv.Atoi(string(statusField(status, "\nThreads:"))); err != nil || n < 2 {

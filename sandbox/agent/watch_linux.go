@@ -14,7 +14,7 @@ import (
 // But a mapped file was opened for writing, and its last close causes an event.
 type writeWatch struct {
 	fd    int
-	paths map[int32]string // the watched directories; "." is the root
+	paths map[int32]string // by watch descriptor: the watched directory; "." is the root
 }
 
 func newWriteWatch() (*writeWatch, error) {
@@ -24,7 +24,7 @@ func newWriteWatch() (*writeWatch, error) {
 
 // add watches a directory of the space. Call it each time before a file in it is read, because
 // another directory may have replaced the watched one. If add fails (the directory is gone, or the
-// kernel's limit is reached), only writes through mappings are missed there.
+// kernel's limit is reached), only writes through mappings are missed in this directory.
 func (w *writeWatch) add(space int, dir string) {
 	fd, err := openBeneath(space, dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {

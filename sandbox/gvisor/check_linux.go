@@ -199,7 +199,7 @@ func namespaceRemedy(uid int, read func(string) string) string {
 	case uid == 0:
 		return "Give the server's container the right to mount (CAP_SYS_ADMIN), or run the server outside of one."
 	case read("kernel/apparmor_restrict_unprivileged_userns") == "1":
-		// Ubuntu 23.10 and newer.
+		// Ubuntu 23.10 and newer have this restriction.
 		return "AppArmor forbids user namespaces to ordinary programs here. Either allow them to all: " +
 			"`sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0` (and the same line in /etc/sysctl.d/60-satchel.conf), " +
 			"or to satchel alone with an AppArmor profile that says `userns,`, or run the server as root."

@@ -15,7 +15,7 @@
 // files, so nothing of the server (secrets in the environment, open files, standard
 // streams) can reach a gofer or a sentry. The server survives any failure of the child.
 //
-// It promises:
+// The package promises:
 //
 //   - a sandbox ends with the child, and the child with the server, however they
 //     end; Reap destroys what a power loss or a bug leaves behind;

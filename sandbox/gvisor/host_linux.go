@@ -40,7 +40,7 @@ type child struct {
 
 	mu      sync.Mutex
 	last    uint64
-	waiting map[uint64]chan link.Message // by request
+	waiting map[uint64]chan link.Message // by the ID of the request
 	live    map[space.SandboxID]*sandbox
 	err     error // why the child is unusable; nil while it works
 }
@@ -68,13 +68,13 @@ func startChild(ctx context.Context, opt Options, files programs.Programs, lock 
 	// Nothing of the server's environment may reach a sandbox's processes.
 	c.cmd.Env = []string{}
 	c.cmd.Dir = "/"
-	c.cmd.ExtraFiles = []*os.File{theirs, lock} // childSocketFD, childLockFD
+	c.cmd.ExtraFiles = []*os.File{theirs, lock} // become the descriptors childSocketFD and childLockFD of the child
 	c.cmd.Stdout = c.logs
 	c.cmd.Stderr = c.logs
 	c.cmd.WaitDelay = opt.StopTimeout
 	c.cmd.SysProcAttr = childAttr()
 	err = c.cmd.Start()
-	theirs.Close() // otherwise the child's end would go unnoticed
+	theirs.Close() // while this copy is open, link does not report that the child has ended
 	if err != nil {
 		l.Close()
 		return nil, namespaceFault(err)
@@ -103,16 +103,16 @@ func startChild(ctx context.Context, opt Options, files programs.Programs, lock 
 	return c, nil
 }
 
-// childAttr gives the child its own mount namespace and, for an ordinary user, the user
-// namespace that this requires, with a single user.
+// childAttr gives the child its own mount namespace. For an ordinary user, this requires a user
+// namespace, in which the child has a single user.
 //
-// There the user is not root, but the commands' user. So the checked-out files belong to
-// this user, as they do if the server is root, and commands can change their modes and
-// times. The ambient capabilities, which survive the start of a program, give the child
-// root's powers.
+// In the user namespace, this user is not root, but the user that runs the commands. So the
+// checked-out files belong to this user, as they do if the server is root, and commands can change
+// the modes and times of the files. The ambient capabilities, which survive the start of a program,
+// give the child root's powers.
 func childAttr() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{
-		Setpgid:    true, // the server handles a Ctrl-C at its terminal
+		Setpgid:    true, // so that a Ctrl-C at the terminal reaches only the server
 		Cloneflags: syscall.CLONE_NEWNS,
 	}
 	if os.Geteuid() != 0 {
@@ -214,7 +214,7 @@ func (c *child) close() error {
 		c.err = errClosed
 	}
 	c.mu.Unlock()
-	// At the end of file, the child stops everything and ends.
+	// When the child reads the end of the link, it stops everything and ends.
 	c.link.CloseWrite()
 	select {
 	case <-c.dead:
@@ -339,7 +339,7 @@ func (c *child) start(ctx context.Context, spec space.SandboxSpec) (*sandbox, er
 	return s, nil
 }
 
-// attach gives a booted sandbox its space. When it fails the sandbox is gone.
+// attach gives a booted sandbox its space. If attach fails, the sandbox is gone.
 func (c *child) attach(outer context.Context, s *sandbox, checkout *space.Checkout) error {
 	ctx, cancel := context.WithTimeout(outer, c.opt.StartTimeout)
 	defer cancel()
@@ -363,8 +363,8 @@ func (c *child) attach(outer context.Context, s *sandbox, checkout *space.Checko
 // failed removes a sandbox that did not start successfully, and returns why.
 func (c *child) failed(outer, ctx context.Context, s *sandbox, reply link.Message, err error) error {
 	if ctx.Err() != nil {
-		// The child may still be starting it. It answers the stop when the start has ended
-		// and everything is removed.
+		// The child may still be starting the sandbox. The child answers the stop when the
+		// start has ended and everything is removed.
 		sctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.opt.StopTimeout)
 		defer cancel()
 		if serr := s.Stop(sctx); serr != nil {
@@ -393,7 +393,7 @@ func (c *child) failed(outer, ctx context.Context, s *sandbox, reply link.Messag
 func (c *child) startKilled(ctx context.Context, err error, k link.Killed) bool {
 	if errors.Is(err, errChildGone) {
 		select {
-		case <-c.dead: // the reason is known then, and everything is gone
+		case <-c.dead: // now the reason is known, and all sandboxes are gone
 		case <-ctx.Done():
 			return true
 		}

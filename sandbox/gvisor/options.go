@@ -18,14 +18,14 @@ type Options struct {
 	// Rootfs is a root file system directory whose programs the sandboxes use; empty means
 	// the host's /usr.
 	Rootfs string
-	// Programs returns the programs that sandboxes are made of. It is called
-	// before a child starts and in Check. Callers of Check and Start get its fault.Error.
+	// Programs returns the programs that sandboxes are made of. It is called before a child starts
+	// and in Check. Check and Start return its fault.Error.
 	Programs func() (programs.Programs, error)
 	// Spare is how many sandboxes are kept booted for the next Start with SpareLimits.
 	// A spare has served nobody; it gets its space when it is taken.
 	Spare       int
 	SpareLimits space.Limits
-	// Args is the command line of process 1 inside; empty means the agent's.
+	// Args is the command line of process 1 in a sandbox; empty means the agent's.
 	Args []string
 	// Platform is how gVisor intercepts system calls: "systrap" (default),
 	// "kvm" or "ptrace".
@@ -57,7 +57,8 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// A cache for all entries sped up a search over 5,000 files from 707 to 212 ms.
+// defaultDirentCache is large, because a search over 5,000 files takes 212 ms instead of 707 ms if
+// the cache has room for all their entries.
 const defaultDirentCache = 16_384
 
 const defaultOpenFiles = 4 * defaultDirentCache

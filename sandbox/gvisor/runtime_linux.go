@@ -35,7 +35,7 @@ type Runtime struct {
 	spares  []*sandbox    // booted, without a space
 	booting bool          // a goroutine boots spares
 	spareUp chan struct{} // closed when a boot ends; nil if none runs, or a caller waits for it
-	lock    *os.File      // of RunDir; nil until it is needed
+	lock    *os.File      // the lock of RunDir; nil until it is needed
 	child   *child        // nil until it is needed, or if it has died
 	closed  bool
 }
@@ -78,7 +78,7 @@ func (r *Runtime) Start(ctx context.Context, spec space.SandboxSpec) (space.Sand
 		return nil, fault.New(fault.Invalid, "A sandbox id must be 64 hexadecimal digits.")
 	}
 	if spec.Checkout == nil {
-		return nil, fault.New(fault.Invalid, "A sandbox needs a seed.")
+		return nil, fault.New(fault.Invalid, "A sandbox needs a checkout.")
 	}
 	c, err := r.running(ctx)
 	if err != nil {

@@ -91,7 +91,7 @@ func (s *sandbox) Stop(ctx context.Context) error {
 	}
 	_, err := s.child.insist(ctx, link.Message{Op: link.Stop, Sandbox: s.id})
 	if errors.Is(err, errChildGone) || errors.Is(err, errClosed) {
-		// The sandbox dies with its owner, and done is closed when it is gone.
+		// The sandbox dies with the child, and done is closed when the sandbox is gone.
 		select {
 		case <-s.done:
 			return nil

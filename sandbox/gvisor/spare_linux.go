@@ -18,8 +18,9 @@ const (
 	spareMemory = 1 << 30
 )
 
-// takeSpare returns a booted sandbox; nil if there is none. It waits for one that is booting,
-// unless another caller already waits for that one. A new sandbox would only boot after it.
+// takeSpare returns a spare with the limits, or nil if there is none. It waits for a spare that is
+// booting, because a new sandbox would boot only after this spare. It does not wait if another
+// caller already waits for the same spare.
 func (r *Runtime) takeSpare(ctx context.Context, limits space.Limits) *sandbox {
 	if limits != r.opt.SpareLimits {
 		return nil

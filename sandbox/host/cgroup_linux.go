@@ -21,7 +21,7 @@ type Cgroups struct {
 	Version int    // 1 or 2; 0 if cgroups cannot be used
 	Why     string // why cgroups cannot be used
 	// parents are the directories in which each sandbox gets a cgroup, by controller.
-	// Version 2 has one directory, under "".
+	// Version 2 has one directory, with the key "".
 	parents map[string]string
 }
 
@@ -50,8 +50,8 @@ func FindCgroups(off bool) Cgroups {
 	g := Cgroups{Version: 1, parents: map[string]string{}}
 	if _, err := os.Stat(filepath.Join(cgroupMount, "cgroup.controllers")); err == nil {
 		g.Version = 2
-		// Not below the server's own cgroup: it contains processes, so its children may
-		// not have controllers.
+		// The parent is not the server's own cgroup. That cgroup contains processes, so its
+		// children cannot have controllers.
 		g.parents[""] = filepath.Join(cgroupMount, cgroupV2Group)
 		if err := enableV2(); err != nil {
 			return Cgroups{Why: err.Error()}
@@ -134,8 +134,8 @@ func (g Cgroups) Describe() string {
 // Cgroup limits one sandbox.
 type Cgroup struct {
 	version int
-	// dirs are its directories, by controller like Cgroups.parents. Find uses each directory as its
-	// own key.
+	// dirs are the directories of the cgroup, by controller as in Cgroups.parents. In the result of
+	// Find, the key of each directory is its path.
 	dirs map[string]string
 }
 
@@ -269,7 +269,7 @@ func removeCgroup(dir string) error {
 }
 
 // notesFile is the file in a bundle that lists the possible cgroups of its sandbox. A
-// later process may be in another cgroup, and would look for them elsewhere.
+// later process may be in another cgroup, and would look for the sandbox's cgroups elsewhere.
 const notesFile = "cgroups"
 
 // Note writes the cgroups that Create is about to create to a bundle, for Find.

@@ -38,7 +38,7 @@ func LookAtRootfs(dir string) Finding {
 		}
 		f.Detail = "the directory that sandbox.rootfs names has no /usr"
 	}
-	f.OK, f.Remedy = false, "Make a root file system as docs/rootfs.md says, set sandbox.rootfs to a directory that holds one, or leave it empty for the host's /usr."
+	f.OK, f.Remedy = false, "Make a root file system as docs/rootfs.md says, set sandbox.rootfs to a directory that holds one, or leave sandbox.rootfs empty to use the host's /usr."
 	return f
 }
 

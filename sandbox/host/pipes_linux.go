@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Stdio is this side of the standard streams of a process 1. The streams are always
-// pipes, because gVisor overwrites a regular file at stale offsets.
+// Stdio is the host's end of the standard streams of process 1 in a sandbox. The streams are
+// always pipes, because gVisor overwrites a regular file at stale offsets.
 type Stdio struct {
-	io.ReadWriteCloser // reads its standard output and writes its standard input
+	io.ReadWriteCloser // reads the standard output and writes the standard input of process 1
 
 	errOut *os.File
 	said   *Ends

@@ -17,8 +17,8 @@ type Process struct {
 	f   *os.File
 }
 
-// OpenProcess holds a process. The id may belong to another process by now, so check the
-// process again once it is held.
+// OpenProcess returns the process with an id, held by a pidfd. The id may belong to another
+// process by now, so check the process again once it is held.
 func OpenProcess(pid int) (*Process, error) {
 	if pid <= 0 {
 		return nil, errors.New("a process of the sandbox has ended already")

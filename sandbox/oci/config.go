@@ -43,7 +43,7 @@ type Spec struct {
 	Lower, Git, Library string
 }
 
-// Config returns the configuration of the sandbox. An error means that the Spec is
+// Config returns the configuration of a sandbox. An error means that the Spec is
 // invalid.
 func Config(s Spec) (*specs.Spec, error) {
 	if err := s.check(); err != nil {
@@ -151,8 +151,8 @@ func (s Spec) check() error {
 			return fmt.Errorf("oci: %s is not a clean absolute path: %q", what, p)
 		}
 	}
-	// gVisor finds a mount's annotations by its source, so one source mounted
-	// twice would share them.
+	// gVisor finds a mount's annotations by its source, so two mounts of one source would
+	// share their annotations.
 	if s.Git == s.Library || s.Git == s.Lower || s.Library == s.Lower {
 		return fmt.Errorf("oci: lower, git and library must be different directories")
 	}

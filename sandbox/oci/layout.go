@@ -25,16 +25,16 @@ type Layout struct {
 }
 
 // shell is the login shell of the commands' users, and home is their home directory,
-// which the agent creates in the /tmp of each.
+// which the agent creates in the /tmp of each user.
 const (
 	shell = "/bin/bash"
 	home  = protocol.TmpDir + "/home"
 )
 
-// HostLayout returns the layout that lends the host's programs to sandboxes:
-// /usr with the directories that the host keeps beside it, the parts of /etc
-// without which its programs do not run, and nothing else. root is the host's
-// root directory, agentExe the program that becomes process 1.
+// HostLayout returns the layout that lends the host's programs to sandboxes. Of
+// the host, it takes only /usr, directories such as /bin and /lib, and the parts
+// of /etc without which programs do not run. root is the host's root directory,
+// agentExe the program that becomes process 1.
 func HostLayout(root, agentExe string) (Layout, error) {
 	l := base()
 	if err := l.lend(root, "usr"); err != nil {
@@ -106,8 +106,8 @@ func base() Layout {
 	l.Files["/etc/hostname"] = Hostname + "\n"
 	l.Files["/etc/host.conf"] = "multi on\n"
 	// Git refuses a repository of another user, such as the space in read-only commands, unless its
-	// directory is configured as safe. The other settings let commands create repositories of their
-	// own in /tmp.
+	// directory is configured as safe. The other settings are for commands without a terminal, and
+	// for repositories that commands create in /tmp.
 	l.Files["/etc/gitconfig"] = "[safe]\n\tdirectory = *\n[core]\n\tpager = cat\n[advice]\n\tdetachedHead = false\n" +
 		"[init]\n\tdefaultBranch = main\n[user]\n\tname = satchel\n\temail = satchel@localhost\n"
 	l.addDir("/etc")
@@ -122,7 +122,7 @@ func (l *Layout) lend(root, name string) error {
 		return fmt.Errorf("looking at the host's /%s: %w", name, err)
 	}
 	if !fi.IsDir() {
-		return fmt.Errorf("the host's /%s is no directory", name)
+		return fmt.Errorf("the host's /%s is not a directory", name)
 	}
 	l.addDir("/" + name)
 	l.Binds = append(l.Binds, Bind{Source: source, Target: "/" + name})

@@ -19,9 +19,9 @@ import (
 	"satchel/internal/space"
 )
 
-// A place holds one sealed file "index" with the records, and a sealed file for each
-// content over maxInline. A rename replaces the index. Files that the index does not name
-// are garbage.
+// A place (one user's directory for one space) holds one sealed file "index" with the records,
+// and a sealed file for each content over maxInline. A rename replaces the index. Files that
+// the index does not name are garbage.
 const (
 	indexName = "index"
 	blobExt   = ".blob"

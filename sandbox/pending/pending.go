@@ -29,9 +29,9 @@ type File struct {
 	// invalid in a space.
 	Path    string
 	Mode    space.Mode
-	Content []byte // a Symlink's target
-	// Base and BaseMode are the file that the change was made from; empty if there was
-	// none.
+	Content []byte // for a symbolic link, its target
+	// Base and BaseMode are the blob and the mode of the file that was changed. They are empty
+	// if the file is new.
 	Base     space.BlobID
 	BaseMode space.Mode
 	// Why says why the file was not committed, as a sentence for the caller. Code is the

@@ -30,7 +30,7 @@ type Options struct {
 	Seal *seal.Box
 
 	MaxBytes int64 // bytes of content for one user; default 64 MiB
-	MaxFiles int   // for one user; default 1,000
+	MaxFiles int   // files for one user; default 1,000
 
 	Logger *slog.Logger // default slog.Default()
 }
@@ -40,14 +40,14 @@ type Options struct {
 type Store struct {
 	o Options
 	// The limits apply to a user, so the calls for one user run one at a time. Two users
-	// may share a lock, which is only held while a few files are written.
+	// may share a lock, because each call holds it only while it reads or writes a few files.
 	locks [64]sync.Mutex
 }
 
 // Open returns the Store of a directory.
 func Open(o Options) (*Store, error) {
 	if o.Dir == "" || o.Seal == nil {
-		return nil, errors.New("held: Options needs a Dir and a Seal")
+		return nil, errors.New("pending: Options needs a Dir and a Seal")
 	}
 	o.MaxBytes = cmp.Or(o.MaxBytes, 64<<20)
 	o.MaxFiles = cmp.Or(o.MaxFiles, 1000)
@@ -98,9 +98,9 @@ func (s *Store) lock(u space.UserID) (unlock func()) {
 	return l.Unlock
 }
 
-// Load returns a user's pending files in a space, sorted by path, or nothing if there are
-// none. A File whose content was changed on disk is Lost. The error is a fault.Invalid if
-// the index was changed, or if another key sealed it.
+// Load returns a user's pending files in a space, sorted by path. The list is empty if there are
+// none. If the content of a File was changed on disk, its field Lost is set. The error is a
+// fault.Invalid if the index was changed, or if another key sealed it.
 func (s *Store) Load(ctx context.Context, u space.UserID, id space.SpaceID) ([]File, error) {
 	p, err := s.place(u, id)
 	if err != nil {
@@ -151,9 +151,9 @@ func (s *Store) List(_ context.Context, u space.UserID, id space.SpaceID) ([]spa
 }
 
 // Save stores the files of put, replaces earlier files at their paths, and removes the files at the
-// paths of drop. When Save returns, this is durable. It returns the files that exceed the user's
-// limits. After an error, the index is still the old one, or completely the new one. If the stored
-// files cannot be opened any more, Save renames their directory and starts a new one.
+// paths of drop. When Save returns, these changes are durable. Save returns the files that exceed
+// the user's limits. After an error, the index is still the old one, or completely the new one. If
+// the stored files cannot be opened any more, Save renames their directory and starts a new one.
 func (s *Store) Save(_ context.Context, u space.UserID, id space.SpaceID, put []File, drop []string) ([]NotStored, error) {
 	p, err := s.place(u, id)
 	if err != nil {
@@ -163,7 +163,7 @@ func (s *Store) Save(_ context.Context, u space.UserID, id space.SpaceID, put []
 	old, err := s.readIndex(p)
 	if fault.CodeOf(err) == fault.Invalid {
 		if len(put) == 0 {
-			return nil, nil // the content is unknown, so there is nothing to remove
+			return nil, nil // the records are unknown, so there is nothing to remove
 		}
 		old, err = index{}, s.setAside(p)
 	}
@@ -233,7 +233,7 @@ func (s *Store) add(p place, x *index, taken usage, put []File) ([]NotStored, er
 		size := int64(len(f.Content))
 		switch {
 		case !known && taken.files >= s.o.MaxFiles:
-			unkept = append(unkept, NotStored{Path: f.Path, Why: fmt.Sprintf("%d files are held for you already, which is as many as may be", taken.files)})
+			unkept = append(unkept, NotStored{Path: f.Path, Why: fmt.Sprintf("%d files are held for you already, the most that is allowed", taken.files)})
 			continue
 		case taken.bytes-old.Size+size > s.o.MaxBytes:
 			unkept = append(unkept, NotStored{Path: f.Path, Older: known && old.Lost == "", Why: fmt.Sprintf(

@@ -195,7 +195,7 @@ func TestBoundsAreAUsersAndNothingKeptGivesWay(t *testing.T) {
 	}
 	// The number of files is limited too, including empty ones and those with only a name.
 	unkept = save(t, s, user, id, []pending.File{file("1", ""), file("2", ""), {Path: "3", Lost: "it is a FIFO"}, file("4", ""), file("b", "small")})
-	if len(unkept) != 1 || unkept[0].Path != "4" || unkept[0].Why != "5 files are held for you already, which is as many as may be" {
+	if len(unkept) != 1 || unkept[0].Path != "4" || unkept[0].Why != "5 files are held for you already, the most that is allowed" {
 		t.Errorf("%+v", unkept)
 	}
 	want(t, s, user, id, "1=", "2=", "3!it is a FIFO", "b=small")

@@ -102,7 +102,7 @@ func installOne(built fs.FS, dir, name, sum string) error {
 	if has, err := fileSum(target); err == nil && has == sum {
 		return os.Chmod(target, 0o755)
 	}
-	packed, err := built.Open("built/" + name + ".gz") // never in memory as a whole
+	packed, err := built.Open("built/" + name + ".gz") // read in parts, to take little memory
 	if err != nil {
 		return err
 	}

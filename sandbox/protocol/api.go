@@ -32,7 +32,8 @@ type ExecRequest struct {
 	Background bool
 	// DetachAfter makes the command a job if it still runs after this time; zero: never.
 	DetachAfter time.Duration
-	// WallTime ends the command with its whole process tree; zero: no limit.
+	// WallTime is the time after which the command is ended with its whole process tree; zero:
+	// no limit.
 	WallTime time.Duration
 	// Grace is the time between SIGTERM and SIGKILL when the command is ended.
 	Grace time.Duration
@@ -67,7 +68,7 @@ type End uint8
 const (
 	Exited   End = iota // ExitCode or Signal says how
 	TimedOut            // its WallTime passed
-	Canceled            // the caller asked
+	Canceled            // the caller canceled the command
 	Detached            // it continues as job JobID
 	Shutdown            // the sandbox is being stopped
 
@@ -87,7 +88,7 @@ type ExecResult struct {
 	End      End
 	ExitCode int    // as the shell reports it: 128+n for signal n
 	Signal   string // such as "SIGKILL"; empty if the command exited
-	JobID    string // of a job
+	JobID    string // the id of the job, if End is Detached
 	// JobDir has a job's stdout, stderr and status and, while it runs, the pid of its
 	// process group: kill -- -$(cat <JobDir>/pid) stops it.
 	JobDir   string
@@ -112,7 +113,7 @@ type Job struct {
 	ID       string
 	Command  string
 	Running  bool
-	ReadOnly bool // of a read-only caller, who must not see other jobs
+	ReadOnly bool // a read-only caller started the job; such callers must not see other jobs
 	ExitCode int
 	Started  time.Time
 }
@@ -128,7 +129,7 @@ type Entry struct {
 	Dir     bool
 	Mode    space.Mode
 	Size    int64
-	Content []byte // a Symlink's target
+	Content []byte // the content of a file, or the target of a symlink
 	// Problem says why there is no content (not a regular file, over the limit,
 	// unreadable); Content is then empty.
 	Problem string
@@ -150,9 +151,9 @@ type CollectLimits struct {
 	Entries  int
 	FileSize int64 // a larger file is reported with a Problem
 	Total    int64 // bytes of content in the batch
-	// After is the ID of the last acknowledged batch with More: this batch continues
-	// after it. Earlier paths that changed meanwhile, or that were not acknowledged, wait
-	// for a collection without After.
+	// After is the ID of the last acknowledged batch with More. The new batch continues
+	// where that batch stopped. Earlier paths that changed meanwhile, or that were not
+	// acknowledged, wait for a collection without After.
 	After uint64
 }
 

@@ -14,13 +14,13 @@ import (
 
 // Limits of what an agent can make its client keep in memory.
 const (
-	maxCalls     = 4096             // unanswered at once
-	maxJobEnds   = 4096             // reported and not yet handled
+	maxCalls     = 4096             // calls without an answer at any time
+	maxJobEnds   = 4096             // reported ends of jobs that onJobEnd has not taken
 	maxLive      = 64               // frames of output that onOutput has not taken; older ones are dropped
 	liveBurst    = 8 << 20          // bytes of output frames of one command at any time
 	liveRate     = 4 << 20          // additional bytes of output frames per second
-	liveFrame    = 4 << 10          // bytes that each frame counts in addition to its own
-	answerMargin = 20 * time.Second // for the answer, after a command's time and grace
+	liveFrame    = 4 << 10          // bytes that each frame counts in addition to its payload
+	answerMargin = 20 * time.Second // how long an answer may take after a command's time and grace
 )
 
 // Client is the host's side of the protocol. Its methods may be called from several goroutines;
@@ -38,13 +38,13 @@ type Client struct {
 	onJobEnd func(JobEnd)
 }
 
-// call is a request without its reply.
+// call is a request that waits for its reply.
 type call struct {
-	limit   int // the most bytes that its reply may have
+	limit   int // the maximum number of bytes of the reply
 	body    []byte
-	kind    kind        // of the frames in body
+	kind    kind        // the kind of the frames in body
 	answer  chan answer // buffers one answer
-	live    *liveQueue  // of an Exec; else nil
+	live    *liveQueue  // the live output of an Exec; nil for another request
 	started time.Time
 	output  int64 // bytes of output frames so far
 }
@@ -248,7 +248,7 @@ func (k *call) takeOutput(f frame) error {
 	return nil
 }
 
-// start sends a request; its reply may have limit bytes.
+// start sends a request. The reply may have at most limit bytes, or maxShort if that is more.
 func (c *Client) start(ctx context.Context, k kind, r Request, limit int, live *liveQueue) (uint32, *call, error) {
 	var e encoder
 	r.encode(&e)

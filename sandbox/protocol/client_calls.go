@@ -124,13 +124,13 @@ func (c *Client) Ack(ctx context.Context, batch uint64, except []string) error {
 	return err
 }
 
-// applyPart is how many bytes of content one message of Apply has at most, unless a single
+// applyPart is the maximum number of bytes of content in one message of Apply, unless a single
 // file is larger.
 const applyPart = 8 << 20
 
 // Apply writes files of a newer head into the space, in the given order, and returns the result of
-// each. Before the files of a new directory, delete a file that is in its place. After an error,
-// some may have been written.
+// each entry. If a directory replaces a file, the entry that deletes the file must come before the
+// entries in the directory. After an error, some files may have been written.
 func (c *Client) Apply(ctx context.Context, entries []ApplyEntry) ([]ApplyResult, error) {
 	var results []ApplyResult
 	for len(entries) > 0 {

@@ -29,7 +29,7 @@ type kind uint8
 const (
 	kindBoot kind = 1 + iota
 	kindExec
-	kindCancel // of the Exec with this id; the Exec's reply answers it
+	kindCancel // ends the Exec with this id; has no reply of its own
 	kindCollect
 	kindAck
 	kindApply
@@ -42,8 +42,8 @@ const (
 const (
 	kindReply   kind = 32 + iota
 	kindFailure      // instead of a reply: a failure code and a text for logs
-	kindOutput       // of a running Exec; may be left out, never reordered
-	kindJobEnd       // id 0
+	kindOutput       // live output of a running Exec; some may be missing, but the order is right
+	kindJobEnd       // the end of a job; belongs to no call, so the id is 0
 )
 
 type frame struct {

@@ -7,8 +7,8 @@ const (
 	Exe = "/.satchel/agent"
 	// Lower is the read-only checkout, the lower layer of the overlay that the agent
 	// mounts on SpaceDir. Only root can see it. Lower, Git and Library each have a mount
-	// of their own. The runtime attaches them there while the sandbox runs, before the
-	// host sends Boot.
+	// of their own. The runtime attaches them in these mounts while the sandbox runs, before
+	// the host sends Boot.
 	Lower = "/.satchel/lower/" + Attached
 	// Git is the read-only git view, which the agent binds to SpaceDir/.git.
 	Git = "/.satchel/git/" + Attached
@@ -30,8 +30,8 @@ const (
 
 // The users inside a sandbox. The agent is root inside and nobody outside.
 const (
-	CommandUID  = 1000 // bash
-	ReadOnlyUID = 1001 // bash_readonly
+	CommandUID  = 1000 // runs the commands of the tool bash
+	ReadOnlyUID = 1001 // runs the commands of the tool bash_readonly
 )
 
 // Capabilities are the bounding, effective and permitted sets of process 1, by the names

@@ -15,11 +15,11 @@ const (
 	maxWirePath   = 8 << 10  // bytes of a path
 	maxShort      = 4 << 10  // bytes of an id, a signal, a problem
 	entryFields   = 64       // bytes of an entry besides its path, problem and content
-	maxEntries    = 1 << 20  // entries of a batch, an acknowledgement or an application
+	maxEntries    = 1 << 20  // entries of a Batch, an AckRequest or an ApplyRequest
 	maxJobs       = 4096     // jobs of a list
 	maxJobCommand = 4 << 10  // bytes of a command in a list of jobs
-	maxEnv        = 1024     // variables
-	maxHeadTail   = 16 << 20 // bytes of a result's output
+	maxEnv        = 1024     // environment variables
+	maxHeadTail   = 16 << 20 // bytes of a stream's beginning, and of its end, in a result
 )
 
 // MaxNames limits the bytes of the paths and problems of a batch, without those of its last

@@ -79,7 +79,7 @@ func TestDeathUnderACommandOverGVisor(t *testing.T) {
 					}
 				}
 				r := c.must("cat safe; ls lost /tmp/x 2>/dev/null")
-				if r.Generation != 2 || !r.Restarted || r.Stdout.Text != "safe\n" || !says(r, "background processes, jobs and /tmp of before are gone") {
+				if r.Generation != 2 || !r.Restarted || r.Stdout.Text != "safe\n" || !says(r, "its earlier background processes, jobs and /tmp are gone") {
 					t.Errorf("the next: %+v", r)
 				}
 				if n := len(c.processes("runsc-sandbox")); n != 1 {

@@ -14,20 +14,20 @@ import (
 	"satchel/sandbox/pending"
 )
 
-// Harness is a pool under test with its surroundings. The pool's runtime is
-// Runtime, its Checkouts and Committer are Store.
+// Harness is a pool under test with its surroundings. The pool uses Runtime as its runtime, and
+// Store as its Checkouts and Committer.
 type Harness struct {
 	Pool    *sandbox.Pool
 	Store   *Store
 	Runtime *Recorder
 }
 
-// NewHarness creates a pool with the Options that change has modified, and closes the
-// pool when the test ends.
+// NewHarness creates a pool, and closes the pool when the test ends. The function change
+// modifies the pool's Options first.
 type NewHarness func(t testing.TB, change func(*sandbox.Options)) *Harness
 
-// Exercise checks everything that a Pool promises, over a fake runtime. Its commands use
-// only bash, coreutils and relative paths.
+// Exercise runs all checks of a Pool, over a fake runtime. Its commands need only bash,
+// coreutils, find and grep, and name files of the space by relative paths.
 func Exercise(t *testing.T, newHarness NewHarness) { runChecks(t, newHarness, false) }
 
 // ExerciseReal runs the checks of Exercise that a fake runtime cannot prove:
@@ -72,7 +72,7 @@ func runChecks(t *testing.T, newHarness NewHarness, realOnly bool) {
 
 type check struct {
 	name    string
-	real    bool // a fake runtime cannot prove it
+	real    bool // ExerciseReal runs the check too, because a fake runtime cannot prove it
 	pending bool // the pool has Options.Pending
 	options func(*sandbox.Options)
 	run     func(*exercise)
@@ -106,7 +106,7 @@ func (e *exercise) jobOwner(readOnly bool) sandbox.JobOwner {
 	return sandbox.JobOwner{User: e.user, Space: e.space, ReadOnly: readOnly}
 }
 
-// exec runs a command that must give a result.
+// exec runs a command. An error of Exec ends the test.
 func (e *exercise) exec(command string) sandbox.Result {
 	e.Helper()
 	return e.do(e.request(command))
@@ -121,7 +121,7 @@ func (e *exercise) do(r sandbox.Request) sandbox.Result {
 	return res
 }
 
-// sh runs a command that must succeed and be saved.
+// sh runs a command that must succeed, and whose changes must be saved.
 func (e *exercise) sh(command string) sandbox.Result {
 	e.Helper()
 	r := e.request(command)

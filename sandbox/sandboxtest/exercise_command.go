@@ -25,7 +25,7 @@ var commandChecks = []check{
 			{command: "echo out; echo err >&2", stdout: "out\n", stderr: "err\n"},
 			{command: "kill -9 $$", code: 137, signal: "SIGKILL"},
 			{command: "kill -TERM $$", code: 143, signal: "SIGTERM"},
-			{command: "cat", stdout: ""}, // standard input is empty, not a hang
+			{command: "cat", stdout: ""}, // standard input is empty, so cat ends at once
 			{command: "cat readme.md link", stdout: "hello\nhello\n"},
 			{command: "sh bin/tool", stdout: "tool\n"},
 			{command: "bin/tool", stdout: "tool\n"},

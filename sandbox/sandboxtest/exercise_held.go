@@ -163,8 +163,8 @@ var pendingChecks = []check{
 			e.Errorf("inside: %q, want %q", r.Stdout.Text, want)
 		}
 		e.wantPending(r, "deep", "dir", "docs/a.md", "readme.md")
-		// If the pending file is removed, the newer one appears; if it can then be committed, both
-		// are kept.
+		// If a pending file is removed, the newer version appears. If a pending file can be
+		// committed after all, both versions are kept.
 		e.sh("rm docs/a.md deep dir")
 		e.Store.RefusePath = nil
 		r = e.sh("true")
@@ -236,7 +236,7 @@ var pendingChecks = []check{
 			}
 		}
 		e.wantStored("big1", "big2", "huge", "pipe")
-		// With the room that big1 leaves, the next collection keeps big3.
+		// Once big1 is removed, there is room to hold big3.
 		r = e.sh("rm big1")
 		e.wantStored("big2", "big3", "huge", "pipe")
 		e.wantPending(r, "big2", "big3", "huge", "pipe")

@@ -19,8 +19,8 @@ import (
 )
 
 // Fake is a Runtime whose sandboxes are directories, in which the host's bash
-// runs as the test's own user. It isolates nothing: it is for tests of a pool
-// with the commands of the test's author.
+// runs as the test's own user. It isolates nothing, so use it only for commands
+// that the test's author wrote.
 type Fake struct {
 	dir string // contains the sandboxes' directories
 
@@ -28,17 +28,17 @@ type Fake struct {
 	boxes  map[*FakeSandbox]bool
 	ids    map[space.SandboxID]bool
 	closed bool
-	memory int64 // what each sandbox's Stats report
+	memory int64 // the memory that the Stats of each sandbox report
 	busy   func(path string) bool
 }
 
-// NewFake returns a Fake. Its Connect goes into the pool's Options. A pool that is
-// created after this call ends before the files of its sandboxes are removed.
+// NewFake returns a Fake. Its Connect goes into the pool's Options. Create the pool after the
+// Fake: then the test's cleanup ends the pool before it removes the files of the sandboxes.
 func NewFake(t testing.TB) *Fake {
 	return &Fake{dir: t.TempDir(), boxes: map[*FakeSandbox]bool{}, ids: map[space.SandboxID]bool{}, memory: 1 << 20}
 }
 
-// SetMemory sets what every sandbox claims to use, in bytes.
+// SetMemory sets how many bytes of memory every sandbox claims to use.
 func (f *Fake) SetMemory(n int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 	"satchel/sandbox/protocol"
 )
 
-// fakeAgent does with host processes what the agent does inside a sandbox.
+// fakeAgent does the work of a sandbox's agent with processes of the host.
 type fakeAgent struct {
 	*FakeSandbox
 	once   sync.Once
@@ -30,12 +30,12 @@ type fakeAgent struct {
 type run struct {
 	cmd     *exec.Cmd
 	req     protocol.ExecRequest
-	id      string // of a job
+	id      string // the ID of the job, if the command has become one
 	began   time.Time
-	done    chan struct{} // the whole process group has ended
+	done    chan struct{} // closed when the whole process group has ended
 	stdout  capture
 	stderr  capture
-	discard string // a copy of the space to remove
+	discard string // the copy of the space in which a read-only command runs; removed at its end
 }
 
 func (a *fakeAgent) Done() <-chan struct{} { return a.done }
@@ -67,7 +67,7 @@ func (a *fakeAgent) Exec(ctx context.Context, r protocol.ExecRequest, onOutput f
 		return protocol.ExecResult{}, err
 	}
 	wall := afterIfAny(r.WallTime)
-	if r.Background { // a job, however soon it ends
+	if r.Background { // the command is a job, however soon it ends
 		return a.detach(u, wall), nil
 	}
 	detach := afterIfAny(r.DetachAfter)
@@ -105,7 +105,7 @@ func (a *fakeAgent) Exec(ctx context.Context, r protocol.ExecRequest, onOutput f
 // after is the agent's clock, for the limits that the pool gives a command.
 func after(d time.Duration) <-chan time.Time { return time.After(d) }
 
-// afterIfAny never fires if there is no limit.
+// afterIfAny is like after, but its channel never receives if d is zero, which means no limit.
 func afterIfAny(d time.Duration) <-chan time.Time {
 	if d <= 0 {
 		return nil
@@ -178,7 +178,7 @@ func (a *fakeAgent) begin(r protocol.ExecRequest, onOutput func(protocol.Stream,
 	a.runs[u] = true
 	go func() {
 		u.cmd.Wait()
-		u.kill() // what the command left behind
+		u.kill() // ends the processes that the command left running
 		readers.Wait()
 		if u.discard != "" {
 			os.RemoveAll(u.discard)
@@ -271,7 +271,7 @@ func (a *fakeAgent) Shutdown(_ context.Context, grace time.Duration) error {
 	return nil
 }
 
-// end ends a command: SIGTERM, and SIGKILL after grace.
+// end ends a command with SIGTERM. If the command still runs after grace, end sends SIGKILL.
 func (u *run) end(grace time.Duration) {
 	syscall.Kill(-u.cmd.Process.Pid, syscall.SIGTERM)
 	select {
@@ -320,7 +320,7 @@ func (u *run) result(end protocol.End) protocol.ExecResult {
 	return r
 }
 
-// capture keeps a stream, of which output returns the beginning and the end.
+// capture keeps a stream. Its method output returns the beginning and the end of the stream.
 type capture struct {
 	mu   sync.Mutex
 	half int

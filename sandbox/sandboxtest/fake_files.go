@@ -30,7 +30,7 @@ func scan(root string) (map[string]snapshot, error) {
 	found := map[string]snapshot{}
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		if os.IsNotExist(err) {
-			return nil // removed meanwhile
+			return nil // the file was removed meanwhile
 		}
 		if err != nil || name == root {
 			return err
@@ -105,7 +105,7 @@ func (a *fakeAgent) Collect(_ context.Context, l protocol.CollectLimits) (protoc
 		}
 		_, parent := now[path.Dir(p)]
 		if !exists && path.Dir(p) != "." && !parent {
-			continue // the entry of the directory reports it
+			continue // the entry of the deleted directory covers this path
 		}
 		e := protocol.Entry{Path: p, Deleted: !exists, Dir: s.dir, Mode: s.mode, Size: int64(len(s.content)), Problem: s.problem}
 		switch {
@@ -242,8 +242,8 @@ func (a *fakeAgent) putOwn(e protocol.ApplyEntry) error {
 	return os.WriteFile(name, e.Content, perm)
 }
 
-// inUse reports whether a command's shell works in a directory, or has a file open for
-// writing, if the system can show that.
+// inUse reports whether a command's shell works in the directory name, or has the file name open
+// for writing. It returns false on systems without /proc.
 func (a *fakeAgent) inUse(name string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"satchel/sandbox/programs/programstest"
 )
 
-// ordinaryUser is a user that owns nothing here.
+// ordinaryUser is the uid and gid of a user that owns no files on this machine.
 const ordinaryUser = 65533
 
 // AsOrdinaryUser runs the test's own binary as a user who is not root, with the given
@@ -22,7 +22,7 @@ func AsOrdinaryUser(t testing.TB, env []string, args ...string) {
 		t.Skip("the tests run as an ordinary user already")
 	}
 	// Only root can enter the directories in which go test puts binaries and temporary
-	// files. The path of a socket in this directory must be short.
+	// files. The name is short, because the path of a socket has a limit.
 	dir, err := os.MkdirTemp("", "u")
 	if err != nil {
 		t.Fatal(err)

@@ -55,8 +55,8 @@ var (
 	_ space.Committer = (*Store)(nil)
 )
 
-// NewStore returns a store without spaces. A pool that is created after the store ends
-// before the checkouts are removed.
+// NewStore returns a store without spaces. Create the pool after the store: then the test's
+// cleanup ends the pool before it removes the checkouts.
 func NewStore(t testing.TB) *Store {
 	return &Store{t: t, dir: t.TempDir(), spaces: map[space.SpaceID]*history{}, blobs: map[space.BlobID]string{}, moved: make(chan struct{})}
 }
@@ -348,8 +348,8 @@ func giveAway(name string) error {
 	return os.Lchown(name, protocol.CommandUID, protocol.CommandUID)
 }
 
-// makeDir creates a directory that an unprivileged user inside may write to, whatever the
-// umask.
+// makeDir creates a directory that an unprivileged user inside a sandbox may write to, whatever
+// the umask.
 func makeDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err

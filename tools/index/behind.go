@@ -93,8 +93,8 @@ func (x *Index) upToDate(ctx context.Context, e *entry) (bool, error) {
 const leastAge = time.Nanosecond
 
 // lag returns how long an index has been behind the head of its collection, and how many
-// pages it lacks, or 0 pages if that is unknown. at is the commit of its database, and
-// exists reports whether it has a database.
+// pages it lacks, or 0 pages if that is unknown. exists reports whether the index has a
+// database, and at is the commit of the database.
 func (x *Index) lag(ctx context.Context, e *entry, at space.CommitID, exists bool) (age time.Duration, pages int, err error) {
 	head, err := e.newest(ctx)
 	if ctx.Err() != nil {
@@ -122,7 +122,8 @@ func (x *Index) lag(ctx context.Context, e *entry, at space.CommitID, exists boo
 	return leastAge + e.fell(x.opts.Now()), pages, nil
 }
 
-// pagesBetween counts the pages that differ between two commits of a collection.
+// pagesBetween counts the pages that differ between two commits of a collection. known is false if
+// the commits cannot be compared.
 func (x *Index) pagesBetween(ctx context.Context, e *entry, from, to space.CommitID) (pages int, known bool) {
 	e.mu.Lock()
 	last, f := e.gap, e.follower
@@ -163,7 +164,7 @@ func (e *entry) newest(ctx context.Context) (space.CommitID, error) {
 	return f.src.Head(ctx, e.id)
 }
 
-// fell records that the index is behind, and returns how long it has been.
+// fell records that the index is behind, and returns how long it has been behind.
 func (e *entry) fell(now time.Time) time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -173,7 +174,7 @@ func (e *entry) fell(now time.Time) time.Duration {
 	return now.Sub(e.since)
 }
 
-// reached records that the index contains all of a head.
+// reached records that the index contains all pages of a head.
 func (e *entry) reached(head space.CommitID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

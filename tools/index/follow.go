@@ -34,7 +34,7 @@ type retry struct {
 	timer *time.Timer
 }
 
-// maxRetryFactor limits the growth of the delay between retries.
+// maxRetryFactor is the maximum delay between retries, as a multiple of the first delay.
 const maxRetryFactor = 100
 
 // Follow starts a follower, which Close ends. After the first Publish or Refresh of a

@@ -52,7 +52,7 @@ type entry struct {
 	noted time.Time
 	since time.Time
 	gap   gap   // the last result of pagesBetween
-	err   error // of the last update; nil once one succeeds
+	err   error // the error of the last update; nil if it succeeded
 	// damaged is set when a reader finds damage. The next update rebuilds the database.
 	damaged  bool
 	repaired int // how often a damaged database was replaced
@@ -103,7 +103,7 @@ func (x *Index) Close() error {
 	return err
 }
 
-// take removes the open database from the entry.
+// take removes the open database from the entry and returns the database, or nil if none is open.
 func (e *entry) take() *postings.Database {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -238,8 +238,8 @@ func (x *Index) sweep(e *entry) {
 	})
 }
 
-// removeFiles removes the files of a collection's databases for whose names the function which
-// returns true.
+// removeFiles removes files of a collection's databases. It calls which with the name of each
+// file, and removes the file if which returns true.
 func (x *Index) removeFiles(id space.SpaceID, which func(name string) bool) error {
 	all, err := os.ReadDir(x.opts.Dir)
 	if err != nil {
@@ -327,13 +327,13 @@ func (e *entry) settled(at space.CommitID, err error) {
 
 // Status describes how current the index of a collection is.
 type Status struct {
-	Commit space.CommitID // of the database; empty: none yet
-	Head   space.CommitID // the newest known; empty: none yet
+	Commit space.CommitID // the commit of the database; empty if there is none yet
+	Head   space.CommitID // the newest known commit; empty if there is none yet
 	// Behind is how long Head has been newer than Commit, or may have been newer if Head is
 	// not known yet. It is zero if Head is not newer.
 	Behind time.Duration
 	Docs   int64
-	Err    error // of the last update; nil if it succeeded
+	Err    error // the error of the last update; nil if it succeeded
 }
 
 // Status returns how current the index of a collection is.

@@ -168,7 +168,7 @@ func whyEmpty(u *rank.Run, docs int64, met bool, r *Results) string {
 	case len(u.Terms()) == 0 && (len(u.Words) > 0 || others.Empty()):
 		return "The query has no word to search for."
 	case len(u.Words) == 0:
-		return fmt.Sprintf("No page is all of this: %s.", others.Describe())
+		return fmt.Sprintf("No page matches all of these filters: %s.", others.Describe())
 	case len(u.Missing()) > 0 && len(u.Phrases) == 0 && len(u.Without) == 0 && others.Empty():
 		return ""
 	}

@@ -24,8 +24,8 @@ type Source interface {
 	ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error)
 }
 
-// Dater is a Source that knows when files changed. Without it a file has the date in its
-// front matter, or no date.
+// Dater is a Source that knows when files changed. If a Source is not a Dater, a file has the date
+// in its front matter, or no date.
 type Dater interface {
 	// Dates returns when each file last changed in the commits after from, up to the commit to.
 	// An empty from means the whole history. A file that is absent from the map has no date.
@@ -35,7 +35,7 @@ type Dater interface {
 // Derived is a Source whose collections come from other collections, such as snapshots of a
 // space. Its Head can be older than the original until the next snapshot.
 type Derived interface {
-	// Newest returns the commit that Head returns after it has caught up.
+	// Newest returns the commit that Head will return after the next snapshot.
 	Newest(ctx context.Context, id space.SpaceID) (space.CommitID, error)
 }
 
@@ -54,8 +54,8 @@ type Options struct {
 	// Only tests set the following fields.
 	storage    postings.Options
 	ranking    rank.Options
-	maxTime    time.Duration // when a search is given up
-	retryAfter time.Duration // when a Follower retries; doubles with each failure, up to 100 times this
+	maxTime    time.Duration // how long a search may take
+	retryAfter time.Duration // how long a Follower waits before the first retry; see maxRetryFactor
 }
 
 // maxFileBytes is the size of the largest file whose content is indexed. Of a larger file,

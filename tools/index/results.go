@@ -30,15 +30,15 @@ type Collection struct {
 type Query struct {
 	// Text is in the query language: words, "phrases", -without and qualifiers.
 	Text string
-	// Limit is the maximum number of hits. If the text has a limit: too, the smaller one
-	// applies. If neither is above 0, UsualLimit applies, or else DefaultLimit. No answer
-	// has more hits than rank.MaxResults.
+	// Limit is the maximum number of hits. If the text has a limit: qualifier too, the smaller
+	// limit applies. If neither is above 0, UsualLimit applies, or else DefaultLimit. No answer has
+	// more hits than rank.MaxResults.
 	Limit      int
 	UsualLimit int
 	// MaxTokens is the budget of the whole answer, as present.EstimateTokens counts.
 	// Default 5,000.
 	MaxTokens int
-	// Outline presents the hits as Markdown shows them to a model (present.Outline), and
+	// Outline presents the hits for a model that reads them as Markdown (present.Outline), and
 	// not as JSON objects (present.Hits).
 	Outline bool
 	// Source and Since are further filters. Source is one or more labels, separated by
@@ -66,7 +66,7 @@ type Results struct {
 	Weak bool
 	// Scope describes what was searched.
 	Scope string
-	// Indexes holds the state of each collection. IndexCommit is the commit of the first.
+	// Indexes holds the state of each collection. IndexCommit is the commit of the first index.
 	// IndexAge is the longest time that an index has been behind, or zero if none is.
 	Indexes     []IndexState
 	IndexCommit space.CommitID
@@ -74,7 +74,7 @@ type Results struct {
 	// Notes are sentences for the caller. For example, they say which part of the query was
 	// not understood or could not be searched.
 	Notes []string
-	// ScoreNotes are those of Notes that are about scores, for people who ask why.
+	// ScoreNotes are the notes in Notes that are about scores, for people who ask for them.
 	ScoreNotes []string
 	// Suggestions are words of the index that are similar to the words that found nothing.
 	Suggestions []string
@@ -85,7 +85,7 @@ type Results struct {
 // IndexState describes one collection in an answer.
 type IndexState struct {
 	Collection Collection
-	Commit     space.CommitID // empty if it is not indexed yet
+	Commit     space.CommitID // empty if the collection is not indexed yet
 	// Behind is how long the index has been behind its head, or zero if it is not behind.
 	// Pages is how many pages it lacks, or 0 if that is unknown.
 	Behind time.Duration

@@ -18,8 +18,8 @@ import (
 	"satchel/tools/index/rank"
 )
 
-// maxTime is when a search is cancelled. Only filters that are built to be slow take almost
-// this long.
+// maxTime is how long a search may take before it is cancelled. Only filters that are built to be
+// slow take almost this long.
 const maxTime = 10 * time.Second
 
 // Search answers a query over several collections as if they were one. It returns an error
@@ -107,8 +107,8 @@ func (x *Index) reportDamage(ctx context.Context, in *rank.SourceError) {
 	}
 }
 
-// start opens the databases of a query and plans the search. depth is the depth of a
-// ranking, or 0 for an answer. end must be called even if there is an error.
+// start opens the databases of a query and plans the search. depth is the maximum number of
+// documents for Rank, or 0 for Search. end must be called even if there is an error.
 func (x *Index) start(ctx context.Context, cols []Collection, q Query, depth int, broken map[space.SpaceID]bool, r *Results) (run *rank.Run, end func(), err error) {
 	parsed := x.parse(q)
 	for _, globs := range []*[]string{&parsed.Filters.Path.Is, &parsed.Filters.Path.Not} {
@@ -172,7 +172,7 @@ func (x *Index) search(ctx context.Context, cols []Collection, q Query, broken m
 	}
 	r.Total = run.Total
 	for _, f := range docs {
-		r.Total -= f.AlsoCount // the hit lists their paths
+		r.Total -= f.AlsoCount // the hit represents these documents and lists their paths
 	}
 	docs = docs[:min(len(docs), run.Limit())]
 	if q.Explain {
@@ -204,7 +204,7 @@ func (x *Index) search(ctx context.Context, cols []Collection, q Query, broken m
 		r.Suggestions = run.RespelledWords()
 	}
 	if len(r.Hits) > 0 || behind {
-		return r, nil // the missing pages may match
+		return r, nil // if the index is behind, a page that it lacks may match
 	}
 	unmet := ""
 	if docCount > 0 {
@@ -238,7 +238,7 @@ func distinct(values []string) []string {
 // maxQueryBytes limits how much of a query is read.
 const maxQueryBytes = 2000
 
-// parse parses a query's text and adds its other filters.
+// parse parses the text of q, and adds the filters that are in other fields of q.
 func (x *Index) parse(q Query) query.Parsed {
 	parsed := query.Parse(q.Text, x.opts.Now(), maxQueryBytes)
 	if q.Source != "" {
@@ -251,7 +251,7 @@ func (x *Index) parse(q Query) query.Parsed {
 	return parsed
 }
 
-// chooseCollections applies the source filter.
+// chooseCollections returns the collections that the source filter c selects.
 func chooseCollections(cols []Collection, c query.Condition) []Collection {
 	var chosen []Collection
 	for _, col := range cols {

@@ -258,7 +258,7 @@ func TestNotes(t *testing.T) {
 		{`"fox quick" "brown very"`, []string{"No page has all of the 2 phrases."}},
 		{"helix -preferred -editor -user -helix", []string{"No page has these words without the excluded words."}},
 		{"fox since:2099-01-01", []string{"No page is since:2099-01-01."}},
-		{"kind:memory lang:ja", []string{"No page is all of this: kind:memory lang:ja."}},
+		{"kind:memory lang:ja", []string{"No page matches all of these filters: kind:memory lang:ja."}},
 		{"🚀", []string{"The query has no word to search for."}},
 		{"!!!", []string{"The query has no word to search for."}},
 		{"fox -source:space", []string{"The filters leave no source to search."}},

@@ -26,8 +26,8 @@ func (x *Index) VectorStatus(id space.SpaceID) (_ semantic.Status, ok bool) {
 }
 
 // WaitVectors returns when a collection has vectors for everything in its index, or when
-// ctx ends. Without a model it returns at once. If a run fails meanwhile, it returns the
-// error of the run.
+// ctx ends. Without a model it returns at once. If embedding fails meanwhile, it returns the
+// error.
 func (x *Index) WaitVectors(ctx context.Context, id space.SpaceID) error {
 	if x.engine == nil {
 		return nil

@@ -21,7 +21,7 @@ type accessPage struct {
 	Invitations int
 	Methods     []accessMethod
 	Clients     []clientRow
-	More        int // index of the next part of the list; 0 if there is none
+	More        int // index of the next part of the clients; 0 if there is none
 }
 
 // accessEntry is an entry of the allow list, and the number of people whom it admitted.
@@ -30,7 +30,7 @@ type accessEntry struct {
 	People      int
 }
 
-// Joined says how many people it admitted.
+// Joined says how many people the entry admitted.
 func (e accessEntry) Joined() string {
 	if e.People == 0 {
 		return "nobody joined yet"
@@ -144,8 +144,8 @@ func otherWays(by map[string]int) []accessEntry {
 	return out
 }
 
-// methods returns the ways to sign in, and for each whether it is on. from is the sender's
-// address of mail; it may be empty.
+// methods returns the ways to sign in, and for each whether it is on. from is the address from
+// which the server sends mail. It may be empty.
 func (s *pages) methods(from string) []accessMethod {
 	names := map[string]string{}
 	for _, p := range s.Offered() {

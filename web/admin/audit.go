@@ -59,7 +59,7 @@ type actGroup struct{ Act, Name string }
 
 type auditEntry struct {
 	event
-	Who      string // a name, or "" for the server itself
+	Who      string // a name, or "" for the operator, GitHub and the server
 	Sentence []phrase
 	Way      string
 	Details  []auditDetail
@@ -231,7 +231,7 @@ func writeAuditCSV(w http.ResponseWriter) func([]service.AuditEntry) error {
 	head := []string{"at", "user", "via", "action", "subject", "about", "detail"}
 	return func(part []service.AuditEntry) error {
 		if head != nil {
-			_ = out.Write(head) // Error reports it below
+			_ = out.Write(head) // out.Error reports a failure below
 			head = nil
 		}
 		for _, e := range part {
@@ -246,7 +246,8 @@ func writeAuditCSV(w http.ResponseWriter) func([]service.AuditEntry) error {
 	}
 }
 
-// cell returns a text that no spreadsheet takes for a formula: people and clients choose names.
+// cell returns text in a form that no spreadsheet takes for a formula. People and clients choose
+// some of the texts.
 func cell(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return "'" + text

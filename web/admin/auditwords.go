@@ -22,7 +22,7 @@ type event struct {
 type auditWords struct {
 	method func(string) string // the name of a way to sign in
 	forms  map[string][]string // see sentences
-	parts  *regexp.Regexp      // the parts and keys of a form
+	parts  *regexp.Regexp      // matches the parts in brackets and the keys of a form
 }
 
 func newAuditWords(method func(string) string) *auditWords {
@@ -36,8 +36,9 @@ type phrase struct {
 }
 
 // sentences returns the forms of sentences by action. A key in braces stands for a detail of the
-// entry: {who} for the person, and {about} for the subject. A part in brackets is left out if one
-// of its keys has no text. An entry uses the first form whose other keys all have a text.
+// entry, such as {who} for the one who acts, and {about} for the subject. A part in brackets is
+// left out if one of its keys has no text. An entry uses the first form whose keys outside of
+// brackets all have a text.
 func sentences() map[string][]string {
 	return map[string][]string{
 		"session.start": {"{who} signed in[ with {method}]"},
@@ -118,7 +119,7 @@ func (e event) sentence() []phrase {
 			return out
 		}
 	}
-	return nil // the last form has no text only if the person has none
+	return nil // even the last form fails if the name of the person has no visible text
 }
 
 // filled replaces the keys of a sentence. ok is false if a key outside of brackets has no text.
@@ -174,7 +175,7 @@ func (e event) value(key string) phrase {
 			return phrase{}
 		}
 		return name(other)
-	case "owner": // if another person owns the space
+	case "owner": // the owner of the space, if it is not the person who acts
 		if owner := e.detail("owner"); owner != e.who().Text {
 			return name(owner)
 		}
@@ -196,7 +197,7 @@ func (e event) value(key string) phrase {
 		return phrase{cmp.Or(web.Shorten(text, 80), "a client without a name"), text != ""}
 	case "role":
 		return phrase{Text: withArticle(e.detail("role"))}
-	case "now": // a role, if the person had another
+	case "now": // the new role, if the person had another role
 		if e.detail("was") == "" {
 			return phrase{}
 		}
@@ -230,7 +231,7 @@ func (e event) value(key string) phrase {
 	return name(e.detail(key))
 }
 
-// who returns who acted: a person, or what stands for the server.
+// who returns who acted: a person, the operator, GitHub or the server.
 func (e event) who() phrase {
 	text := e.User
 	switch {

@@ -21,7 +21,7 @@ type healthPage struct {
 
 type healthCheck struct {
 	service.HealthCheck
-	Kind string // of its badge
+	Kind string // the kind of its badge
 }
 
 type usageRow struct {

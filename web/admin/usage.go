@@ -28,8 +28,8 @@ type usagePage struct {
 	Kept    int // days that the server keeps
 	Periods []web.Link
 	Charts  []usageChart
-	Area    web.Chart // of each chart
-	Clients []string  // of the legend, in the order of their colours
+	Area    web.Chart // the area of each chart
+	Clients []string  // the clients in the legend, in the order of their colours
 }
 
 // usageChart shows one measure: a bar for each day, with a part for each client.

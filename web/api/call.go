@@ -25,7 +25,7 @@ import (
 	"satchel/tools"
 )
 
-// call is a request.
+// call is a request that is being answered.
 type call struct {
 	s   *Server
 	w   http.ResponseWriter
@@ -55,7 +55,7 @@ func (c *call) ifMatch() (space.BlobID, error) {
 	return space.BlobID(etag), nil
 }
 
-// challenge sets the header of RFC 6750 and RFC 9728 that says where to get a token.
+// challenge sets the header WWW-Authenticate, which says where to get a token (RFC 6750, RFC 9728).
 func (c *call) challenge(err error) {
 	ch := auth.ChallengeOf(err)
 	ch.Scope = c.s.o.ScopeNames([]space.Scope{space.ScopeRead, space.ScopeWrite})
@@ -93,7 +93,7 @@ func status(code fault.Code) int {
 // errorView is the body of every error.
 type errorView struct {
 	Error      errorDetail `json:"error"`
-	Message    string      `json:"message" doc:"The same message."`
+	Message    string      `json:"message" doc:"The same text as error.message."`
 	StatusCode int         `json:"statusCode" doc:"The HTTP status." api:"minimum=400,maximum=599"`
 }
 

@@ -16,11 +16,11 @@ import (
 // document generates the OpenAPI document from the routes and the types of their
 // requests and answers. origin is the server's address.
 //
-// Besides its json tag, a field has these tags: doc is its description, api lists rules such
-// as "required,minimum=0,maximum=$results", and each lists rules for the elements of a list or
-// a map. A name after $ is a limit of the server. A field of an answer is required unless it
-// has omitempty. A field of a request is required if api says so. A map named Others holds fields
-// that are only known when the answer is made.
+// Besides its json tag, a field can have three tags. The tag doc is its description. The tag api
+// lists rules such as "required,minimum=0,maximum=$results". The tag each lists rules for the
+// elements of a list or a map. A name after $ is a limit of the server. A field of an answer is
+// required unless it has omitempty. A field of a request is required if the tag api says so. A map
+// named Others holds fields that are only known when the answer is made.
 func document(origin string, routes []route, l Limits) ([]byte, error) {
 	g := generator{schemas: object{}, types: map[string]reflect.Type{}, limits: map[string]int{
 		"results": l.Results, "paths": l.Paths, "searchPaths": min(l.Paths, maxSearchPaths),
@@ -66,8 +66,8 @@ type failure struct {
 	name        string
 	status      int
 	description string
-	header      string // its header; "" for none
-	always      bool   // it always has the header
+	header      string // the name of a header of the answer; "" for none
+	always      bool   // the answer always has the header
 	about       string // description of the header
 }
 

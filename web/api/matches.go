@@ -42,7 +42,7 @@ func wordsOf(query string) queryWords {
 	return words
 }
 
-// lines returns the indexes of the lines of a text that have most of the words.
+// lines returns the indexes of the lines of a text that contain the largest number of the words.
 func (q queryWords) lines(text string) []int {
 	var best []int
 	most, i := 1, -1
@@ -64,8 +64,9 @@ func (q queryWords) lines(text string) []int {
 	return best
 }
 
-// matches returns the lines of a result that have most of the words. If none has a word, as for a
-// page that was found by its title, it returns the first line that is not empty.
+// matches returns the first lines of a result that contain the largest number of the words. If no
+// line has a word, as in a page that was found by its title, it returns the first line that is not
+// empty.
 func (q queryWords) matches(r resultView) []matchView {
 	lines := strings.Split(strings.TrimRight(r.Snippet, "\n"), "\n")
 	first, last := 1, 0

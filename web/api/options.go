@@ -32,7 +32,7 @@ type Options struct {
 
 	// HostAllowed reports whether requests with a Host are accepted; nil accepts any.
 	HostAllowed func(host string) bool
-	// ResourceMetadataURL and ScopeNames are as in package mcp.
+	// ResourceMetadataURL and ScopeNames are described at mcp.Options.
 	ResourceMetadataURL func(*http.Request) string
 	ScopeNames          func([]space.Scope) string
 	// LimitUnauthenticated counts a request without a valid token. If its sender has made
@@ -49,14 +49,14 @@ type Options struct {
 // Limits are the limits of requests. Zero means the default.
 type Limits struct {
 	Rate         float64       // requests of a user per minute, in the long run; default 600
-	Burst        int           // requests of a user at once; default 100
+	Burst        int           // requests that a user can make at once; default 100
 	Concurrent   int           // requests of a user in progress; default 16
 	Body         int64         // bytes of a request; default 1 MiB
 	Commands     int           // commands in a request; default 10
 	CommandBytes int           // bytes of a command; default 100,000
 	Paths        int           // paths in a request; default 20
 	Results      int           // results of a search; default 50
-	Recheck      time.Duration // between checks of the caller's token while a command runs; default 1 s
+	Recheck      time.Duration // time between token checks while a command runs; default 1 s
 }
 
 func (l *Limits) setDefaults() {

@@ -32,7 +32,7 @@ type fileView struct {
 	Truncated bool         `json:"truncated"`
 	Next      string       `json:"next,omitempty" doc:"The path to read next, for the rest."`
 	Error     *errorDetail `json:"error,omitempty"`
-	Matches   int          `json:"matchCount,omitempty" doc:"Of search-and-read: the lines of content that have most of the query's words, and at least 1." api:"minimum=1"`
+	Matches   int          `json:"matchCount,omitempty" doc:"Of search-and-read: the number of lines of content with the largest number of the query's words, and at least 1." api:"minimum=1"`
 }
 
 type readRequest struct {

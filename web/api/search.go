@@ -31,10 +31,10 @@ type searchRequest struct {
 	MaxTokens int      `json:"maxTokens" doc:"Budget of the results, in tokens." api:"minimum=0"`
 }
 
-// foundView is what search and search-and-read have in common.
+// foundView is what the answers of search and of search-and-read have in common.
 type foundView struct {
 	session
-	Matches     []matchView  `json:"matches" doc:"The lines of the results that have most of the query's words, in the order of the results."`
+	Matches     []matchView  `json:"matches" doc:"For each result, the first lines with the largest number of the query's words, in the order of the results."`
 	Results     []resultView `json:"results"`
 	Total       int          `json:"total" doc:"The number of documents that match." api:"minimum=0"`
 	Truncated   bool         `json:"truncated" doc:"Whether there are more matches than results."`
@@ -67,7 +67,8 @@ type resultView struct {
 	Related     []string `json:"related,omitempty"`
 }
 
-// maxSearchPaths limits the paths of a query. A query has 16 path filters, and a path can need two.
+// maxSearchPaths limits the paths of a request. A query can have 16 path filters, and a path can
+// need two of them.
 const maxSearchPaths = 8
 
 // search is POST /api/sandbox/search.

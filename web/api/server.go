@@ -25,7 +25,7 @@ type Server struct {
 	mux    *http.ServeMux
 
 	mu       sync.Mutex
-	running  map[space.UserID]int // requests in progress
+	running  map[space.UserID]int // the number of requests in progress
 	all      int                  // sum of running
 	closed   bool
 	finished chan struct{} // closed once the server is closed and no request is in progress
@@ -77,12 +77,12 @@ type about struct {
 	id, summary, detail string
 	answer              string // description of the answer
 	example             string // a valid body, if one is required
-	status              int    // of the answer; 0 means 200
+	status              int    // HTTP status of the answer; 0 means 200
 	notFound            bool   // the route can answer 404
 	conflict            bool   // the route can answer 409
 	ifMatch             bool   // the route reads the header If-Match
 	optionalBody        bool
-	media               string            // of a body that is not JSON
+	media               string            // media type of a body that is not JSON
 	query, optional     map[string]string // required and optional parameters, with their descriptions
 }
 
@@ -197,8 +197,8 @@ func (s *Server) serve(c *call, routes []route) {
 	}
 }
 
-// admit authenticates the caller and counts the request. If the error is nil, the caller
-// must call c.end.
+// admit authenticates the sender of the request, and counts the request. If the error is nil,
+// c.end must be called when the request has ended.
 func (s *Server) admit(c *call, r route) error {
 	c.end = func() {}
 	if r.scope == "" {

@@ -18,7 +18,7 @@ func (s *Server) shellRoutes() []route {
 		on(http.MethodPost, "/api/sandbox/shell", space.ScopeRead, about{
 			id: "shell", summary: "Run bash over the library", notFound: true, answer: "A result for each command that ran, in order.", example: `{"command": "ls docs"}`,
 			detail: "Everything but /tmp is read-only, and there is no network. A command that fails is a result with its exit code, not an error. " +
-				"sessionId names a sandbox of the token's grant, which is kept for 30 minutes after its last call. Without it, the grant's own sandbox is used, which is kept as long as the server keeps any.",
+				"sessionId names a sandbox of the token's grant, which is kept for 30 minutes after its last call. Without it, the grant's own sandbox is used, which is kept as long as any idle sandbox (sandbox.idle_stop).",
 		}, s.shell),
 		on(http.MethodPost, "/api/sandbox/snapshot", space.ScopeWrite, about{
 			id: "snapshot", summary: "Make the snapshots of all sources again", detail: "Uses the commits that the server has, and asks no upstream.",

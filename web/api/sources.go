@@ -23,7 +23,8 @@ func (s *Server) sourceRoutes() []route {
 	}
 }
 
-// sourceView is a source, with the fields that Savoir's SDK reads of every source.
+// sourceView is a source, with the fields that clients of Savoir read of every source. Savoir is
+// another server with such an API; see docs/api.md.
 type sourceView struct {
 	ID      string           `json:"id"`
 	Label   string           `json:"label"`

@@ -95,7 +95,7 @@ type changeSourceRequest struct {
 
 func (changeSourceRequest) check() error { return nil } // the operation checks it
 
-// pathSource returns the ID of a source in the path.
+// pathSource returns the ID of the source that the request's path names.
 func pathSource(c *call) (string, error) {
 	id := c.r.PathValue("source")
 	if len(id) > maxSourceID {

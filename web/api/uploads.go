@@ -34,7 +34,8 @@ func (s *Server) uploadOf(x service.UploadedToSource) uploadView {
 	return v
 }
 
-// uploadMedia is the media type of an uploaded file. The extension of the name says the format.
+// uploadMedia is the media type of every uploaded file. The extension of the file's name gives
+// the format.
 const uploadMedia = "application/octet-stream"
 
 // uploadFile is POST /api/sources/{source}/files.

@@ -132,7 +132,8 @@ func (c *Client) Read(ctx context.Context, paths ...string) ([]File, error) {
 	return r.Files, err
 }
 
-// SearchAndRead finds pages and reads the best. read is how many; 0 for the server's default.
+// SearchAndRead finds pages and reads the best of them. read is how many pages it reads; 0 means
+// the server's default.
 func (c *Client) SearchAndRead(ctx context.Context, q Query, read int) (ResultsAndFiles, error) {
 	return call[ResultsAndFiles](ctx, c, request{method: http.MethodPost, path: "/sandbox/search-and-read", repeat: true, body: struct {
 		Query

@@ -20,7 +20,7 @@ var (
 	ErrNetwork = errors.New("client: the server was not reached")
 )
 
-// The codes of errors. Codes of the server that are not in this list are possible.
+// The codes of errors. The server also has a few codes without a constant; see knownCodes.
 const (
 	CodeInvalid         = "invalid"
 	CodeUnauthenticated = "unauthenticated"
@@ -40,7 +40,7 @@ const (
 type Error struct {
 	Code    string
 	Message string // what is wrong and what to do, for people
-	Status  int    // of HTTP; 0 without an answer
+	Status  int    // the HTTP status; 0 without an answer
 	// RetryAfter is how long the server wants the client to wait; 0 if it does not say.
 	RetryAfter time.Duration
 	// Sandbox reports that a command failed because of its sandbox.

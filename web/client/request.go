@@ -18,7 +18,7 @@ import (
 type request struct {
 	method, path string
 	body         any    // nil for none
-	etag         string // of If-Match; empty for none
+	etag         string // the value of If-Match; empty for none
 	// repeat reports that the request has the same effect if the server gets it twice.
 	repeat bool
 	// sandbox reports that the request needs a sandbox.

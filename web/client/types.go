@@ -12,7 +12,7 @@ type Source struct {
 	Commit  string    `json:"commit,omitempty"`
 	Files   int       `json:"files"`
 	Updated time.Time `json:"updated,omitzero"`
-	Age     *int64    `json:"age,omitempty"` // seconds; nil: nothing is there yet
+	Age     *int64    `json:"age,omitempty"` // seconds since the last update; nil if there was none
 	Problem string    `json:"problem,omitempty"`
 }
 
@@ -45,7 +45,7 @@ type Query struct {
 
 // Results are what was found, the best first.
 type Results struct {
-	Paths       []string `json:"files"` // of the results, each once
+	Paths       []string `json:"files"` // the paths of the results, each once
 	Matches     []Match  `json:"matches"`
 	Results     []Result `json:"results"`
 	Total       int      `json:"total"`
@@ -54,7 +54,7 @@ type Results struct {
 	Suggestions []string `json:"suggestions,omitempty"`
 }
 
-// ResultsAndFiles are results, and the files of the best.
+// ResultsAndFiles are results, and the files of the best results.
 type ResultsAndFiles struct {
 	Results
 	Files []File `json:"files"`
@@ -98,7 +98,7 @@ type File struct {
 	ETag      string   `json:"etag,omitempty"`
 	Truncated bool     `json:"truncated"`
 	Next      string   `json:"next,omitempty"`       // the path to read next, for the rest
-	Matches   int      `json:"matchCount,omitempty"` // of SearchAndRead: the lines that match
+	Matches   int      `json:"matchCount,omitempty"` // matching lines, after SearchAndRead
 	Error     *Problem `json:"error,omitempty"`
 }
 

@@ -260,7 +260,7 @@ func (a *archive) why(name string, e entry) string {
 	}
 	switch {
 	case strings.Contains(name, `\`) || drive.MatchString(name):
-		return "Its name is a path of another system."
+		return "Its name is a path of another operating system."
 	case e.link || e.mode&fs.ModeSymlink != 0:
 		return "It is a link, and links are not unpacked."
 	case !e.mode.IsRegular():
@@ -308,7 +308,7 @@ func (a *archive) content(e entry, whole bool) (data []byte, why string, err err
 	return data, "", nil
 }
 
-// capped returns err after left bytes. If open is set, ReadAt has no limit.
+// capped is a reader that fails with err after left bytes. If open is set, ReadAt has no limit.
 type capped struct {
 	at   io.ReaderAt
 	r    io.Reader

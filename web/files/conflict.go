@@ -32,7 +32,7 @@ type conflict struct {
 
 const (
 	conflictContext = 3   // lines around a change
-	conflictLines   = 400 // lines of a comparison
+	conflictLines   = 400 // maximum number of lines of a comparison
 )
 
 // sides compares the base, whose blob is had, with the visitor's text and with the current

@@ -35,7 +35,7 @@ func (d *done) undo(l web.Location, c space.Commit, now time.Time) {
 	d.Action, d.Commit = web.SpacePath(l.Space.ID, "revert?"+web.URLQuery("path", string(l.Path))), c.ID
 }
 
-// addUndo adds the undo of the last change in a directory.
+// addUndo offers in d to undo the last change in a directory, as undo does.
 func (s *pages) addUndo(v *web.Visit, l web.Location, d *done) error {
 	log, _, err := l.Space.LogPage(v.R.Context(), l.Commit, l.Path, "", 1, fileWalk)
 	if err == nil && len(log) == 1 {

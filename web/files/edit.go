@@ -22,7 +22,7 @@ import (
 type editPage struct {
 	Action, Back string
 	New          bool
-	Path         string // of a new file, as the visitor typed it
+	Path         string // the path of a new file, as the visitor typed it
 	Kinds        []newKind
 	Dir          string
 	Text         string
@@ -39,9 +39,9 @@ type editPage struct {
 	// Marked is the number of merge marks left in the text.
 	Marked   int
 	Conflict *conflict
-	// Rename and Delete are the addresses of the other pages of an existing file.
+	// Rename and Delete are the addresses of the pages that rename and delete an existing file.
 	Rename, Delete string
-	Waits          string // the page to review the file's change; empty if no change waits
+	Waits          string // address of the page to review the file's change; empty if none waits
 	Crumbs         []web.Crumb
 	Markdown       bool // the text is Markdown
 }
@@ -113,8 +113,8 @@ func (s *pages) showEdit(v *web.Visit) error {
 	return s.form(v, http.StatusOK, f.View, f.path, editPage{Text: merge.Plain(text), Base: f.Blob, Mode: modeName(f.Mode)}, nil)
 }
 
-// form shows the page that edits the file at p. problem describes a problem with the input,
-// or is nil.
+// form shows the page that edits the file at p, or a new file if body.New is set. problem
+// describes a problem with the input, or is nil.
 func (s *pages) form(v *web.Visit, status int, m service.View, p space.Path, body editPage, problem *web.Problem) error {
 	body.Max = s.Editing.MaxText
 	title := "New file"
@@ -219,7 +219,7 @@ func (s *pages) saveEdit(v *web.Visit) error {
 	return err
 }
 
-// checkText checks the text and the note. If the form asks for a preview, it creates one.
+// checkText checks the text and the message. If the form asks for a preview, checkText creates one.
 func (s *pages) checkText(v *web.Visit, m service.View, p string, body *editPage) *web.Problem {
 	switch {
 	case int64(len(body.Text)) > s.Editing.MaxText:

@@ -59,16 +59,16 @@ func (s *pages) toFiles(v *web.Visit) error {
 	return s.See(v, web.PageURL(m.ID, "files", "", ""))
 }
 
-// notice describes the commit of a page that does not show head.
+// notice describes the commit that a page shows, if the address of the page names one.
 type notice struct {
-	Commit, Now string // addresses
+	Commit, Now string // addresses of the commit and of the current version
 	ID          string // the short id of the commit
 	Subject     string
 	Time        time.Time
 	Newest      bool
 }
 
-// noticeOf returns the notice for a page, or nil if the page shows head.
+// noticeOf returns the notice for a page, or nil if the address of the page names no commit.
 func (s *pages) noticeOf(v *web.Visit, l web.Location, page string) (*notice, error) {
 	if l.At == "" {
 		return nil, nil

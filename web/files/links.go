@@ -13,13 +13,13 @@ const (
 	// linkDrops is how many names at the beginning of a site's address may be missing in
 	// the space, such as "docs/4.x".
 	linkDrops = 3
-	// linkMisses limits the failed lookups for the rooted links of one page.
+	// linkMisses limits the failed lookups for the rooted links of one page (see find).
 	linkMisses = 2000
 )
 
 // find returns the file or directory that a link of a page means. name is the path in the
 // space that the link names; rooted reports that the link begins at the top of its site. If
-// nothing is at name, find compares names like site generators, without the extension and the
+// nothing is at name, find compares names as site generators do, without the extension and the
 // leading number. For a rooted link, it then also looks below each directory above the page.
 func (d *lists) find(name string, rooted bool) (found string, dir, ok bool) {
 	if name == "" {

@@ -68,7 +68,7 @@ func errManyFiles(most int) error {
 	return fault.New(fault.TooLarge, "This directory has more than the %d files that can be changed at once in a page. Choose a part of it, or ask an AI.", most)
 }
 
-// movable prepares the page of a file or directory, and lists the files.
+// movable prepares the page that moves or deletes f, and lists the files of f.
 func (s *pages) movable(v *web.Visit, f found, kind string) (movePage, []space.Entry, error) {
 	body := movePage{
 		Action: web.SpaceURL(f.ID, kind, f.path), Back: web.SpaceURL(f.ID, "files", f.path), Crumbs: web.Location{Space: f.View, Path: f.path}.Crumbs(),
@@ -126,7 +126,7 @@ func (s *pages) movePage(v *web.Visit, status int, f found, name, title string, 
 	return s.Page(v, status, name, out)
 }
 
-// name returns the name of the target in the form for titles.
+// name returns the name of the file or directory, in the form that titles use.
 func (f found) name() string { return web.Location{Path: f.path}.Name() }
 
 // showRename handles GET /spaces/{id}/rename/{path...}.

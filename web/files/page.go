@@ -34,7 +34,7 @@ type filePage struct {
 	Cut         bool // some lines are missing
 	Target      string
 	TargetAt    string // the address of the link's target in this space
-	Original    string // the file of which this one is a conflict copy
+	Original    string // path of the file of which this file is a conflict copy
 	OriginalURL string // the address of Original
 
 	// Rendered and AsSource are the addresses of the two views of a document. Both reports
@@ -52,7 +52,7 @@ type filePage struct {
 	Last                                     *space.Commit
 	LastURL, LastSubject                     string
 	LastTime                                 time.Time
-	LastHow                                  string // how the last change was made, if on the pages
+	LastHow                                  string // set if the last change was made on the pages
 
 	Done done
 	// Restore and Compare are set for a version that differs from the current one. Restore

@@ -34,7 +34,7 @@ type searchPage struct {
 	Total              int
 	More               string // the address of the longer list
 	Why                string // the address that explains the order; empty if the page explains it already
-	Unfiltered         string // the address of the search without filters; empty if there are none
+	Unfiltered         string // address of the search without filters; "" if the query has none
 	Notes, Suggestions []searchLink
 	Help               []searchHelp
 	Chips              []chipGroup
@@ -42,7 +42,7 @@ type searchPage struct {
 
 type searchLink struct{ Text, URL string }
 
-// searchHelp is an example of what narrows a search.
+// searchHelp is an example of what a query can contain besides words.
 type searchHelp struct{ Text, Means, URL string }
 
 type foundRow struct {
@@ -193,8 +193,9 @@ func (s *pages) foundURL(m service.View, source, path, id, lines, upstream strin
 	return to, false
 }
 
-// queryWords returns the words of a query to mark in results, without filters and excluded
-// words. It omits stop words such as "the", unless the query has no other words.
+// queryWords returns at most 24 words of a query to mark in results, without filters and
+// excluded words. It omits words of one or two letters, except of scripts such as Chinese. It
+// omits stop words such as "the", unless the query has no other words.
 func queryWords(q string) []string {
 	var out []string
 	for f := range strings.FieldsSeq(q) {
@@ -231,7 +232,7 @@ func withoutFilters(q string) string {
 	return strings.Join(words, " ")
 }
 
-// meant reports whether a word of a text is a word of the query or another form of one.
+// meant reports whether word is one of the words of the query or another form of such a word.
 func meant(word string, words []string) bool {
 	w := strings.ToLower(word)
 	for _, q := range words {

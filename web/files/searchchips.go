@@ -9,10 +9,10 @@ import (
 	"satchel/web"
 )
 
-// chipSources limits the sources that have a chip.
+// chipSources is the maximum number of sources that have a chip: a link that switches a filter.
 const chipSources = 6
 
-// chipGroup is a row of filters, of which at most one applies.
+// chipGroup is a row of filters. In most rows, choosing a filter replaces the row's other filters.
 type chipGroup struct {
 	Name  string
 	Chips []chip
@@ -26,8 +26,8 @@ type chip struct {
 // choice is a filter: its name on the page, and the part of the query that applies it.
 type choice struct{ name, term string }
 
-// chips returns the filters of a query. Each links to the same search with the filter added
-// or removed.
+// chips returns the rows of filters for a query. Each filter links to the same search with the
+// filter added or removed.
 func (s *pages) chips(v *web.Visit, action, query string) ([]chipGroup, error) {
 	where := []choice{{"This space", "source:space"}, {"Other sources", "-source:space"}}
 	all, err := s.Service.ListSources(v.R.Context(), v.Actor(), service.ListSourcesInput{})

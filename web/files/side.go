@@ -21,7 +21,7 @@ type side struct {
 	// Load is the address from which a script loads the names in a directory, to open it in
 	// place. Files is the address of the files.
 	Load, Files string
-	Query       string // names the commit; "" for head
+	Query       string // the part of an address that names the commit; "" for head
 }
 
 // lists reads each directory of a commit at most once for a page.
@@ -31,7 +31,7 @@ type lists struct {
 	all map[space.Path][]space.Entry
 	// slugs are the entries of directories by name and by slug; see namesOf.
 	slugs map[space.Path]map[string]space.Entry
-	// missed counts the failed lookups of links that come from sites.
+	// missed counts the failed lookups of rooted links; see find.
 	missed int
 }
 
@@ -39,7 +39,7 @@ func listsOf(v *web.Visit, l web.Location) *lists {
 	return &lists{l: l, ctx: v.R.Context(), all: map[space.Path][]space.Entry{}, slugs: map[space.Path]map[string]space.Entry{}}
 }
 
-// of returns the names in a directory: directories first, then by name.
+// of returns the entries of a directory, directories first, then sorted by name.
 func (d *lists) of(dir space.Path) ([]space.Entry, error) {
 	if all, ok := d.all[dir]; ok {
 		return all, nil
@@ -75,8 +75,8 @@ func (s *pages) sideOf(d *lists) (*side, error) {
 	return &side{Nodes: nodes, Load: web.PageURL(id, "tree", "", ""), Files: web.PageURL(id, "files", "", ""), Query: web.AtQuery(d.l.At)}, nil
 }
 
-// nodes returns the names in a directory. Each directory on the way to the location is open:
-// it also has the names in it.
+// nodes returns the names in a directory. Each directory on the way to the location is open: its
+// node also has the names in that directory.
 func (d *lists) nodes(dir space.Path) ([]web.Node, error) {
 	all, err := d.of(dir)
 	if err != nil {
@@ -116,8 +116,8 @@ func (d *lists) url(e space.Entry) string {
 	return u + web.AtQuery(d.l.At)
 }
 
-// window returns which names of a long directory the tree shows: those around the one that
-// leads to here, or the first ones.
+// window returns which names of a long directory the tree shows: those around the name that leads
+// to the path here, or the first names if no name leads there.
 func window(all []space.Entry, here string) (from, to int) {
 	at := slices.IndexFunc(all, func(e space.Entry) bool {
 		return string(e.Path) == here || e.Dir && strings.HasPrefix(here, string(e.Path)+"/")

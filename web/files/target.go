@@ -43,12 +43,12 @@ func (s *pages) target(v *web.Visit) (found, error) {
 	return f, err
 }
 
-// message returns the note of a form.
+// message returns the commit message of a form.
 func message(v *web.Visit) string {
 	return strings.TrimSpace(strings.ReplaceAll(v.R.PostFormValue("message"), "\r\n", "\n"))
 }
 
-// maxMessage is the maximum length of a note in bytes.
+// maxMessage is the maximum length of a commit message in bytes.
 const maxMessage = 2000
 
 var errNoBase = errors.New("the form has no valid base version")

@@ -45,7 +45,7 @@ func (s *pages) filesPage(v *web.Visit, d *lists, body filesPage) error {
 
 type treePage struct {
 	Crumbs []web.Crumb
-	Name   string // of a directory below the root; "" for readers
+	Name   string // the name of a directory below the root; "" for readers
 	Notice *notice
 	Rows   []treeRow
 	Dated  bool // some rows show their last change
@@ -62,7 +62,7 @@ type treePage struct {
 	Space, History, New, Upload, Search, Under string
 	Zip, Export, Bring                         string // "" below the root
 	Publish                                    string // set only for the owner of the space
-	Rename, Delete                             string // of a directory below the root; "" for readers
+	Rename, Delete                             string // "" at the root, and for readers
 	Done                                       done
 	Zone                                       string // the address to which dropped files are uploaded; "" for readers
 	Folders                                    string // the address of the page that imports folders, for this directory
@@ -211,7 +211,7 @@ func (s *pages) addReadme(v *web.Visit, d *lists, all []space.Entry, body *treeP
 		}
 		data, err := l.Space.ReadBlob(v.R.Context(), all[i].Blob)
 		if fault.CodeOf(err) == fault.Damaged {
-			continue // its own page reports the damage
+			continue // the page of the file reports the damage
 		}
 		if err != nil {
 			return err

@@ -55,7 +55,7 @@ type sentFile struct {
 // uploaded is the result for one file of the form.
 type uploaded struct {
 	Name, URL, Why string
-	// Base, Size and Path describe the existing file.
+	// Base, Size and Path describe the existing file that has the same name.
 	Base space.BlobID
 	Size int64
 	Path space.Path
@@ -211,11 +211,11 @@ func sentFiles(f *multipart.Form) ([]*multipart.FileHeader, error) {
 // uploadTries is how often an upload is tried if the space changes meanwhile.
 const uploadTries = 4
 
-// upload saves the acceptable files, and sets the result for each.
+// upload saves the acceptable files, and sets the result for each file in body.
 func (s *pages) upload(v *web.Visit, m service.View, sent []*sentFile, body *uploadPage) (remark string, err error) {
 	confirmed := map[string]bool{}
 	for _, r := range v.R.PostForm["replace"] {
-		confirmed[r] = true // has the form "etag path"
+		confirmed[r] = true // r is the blob of an existing file, a space and the path
 	}
 	for try := 1; ; try++ {
 		body.Saved, body.Refused, body.Taken = nil, nil, nil

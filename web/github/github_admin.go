@@ -25,7 +25,8 @@ type appPage struct {
 	ID       string
 	ClientID string
 	Manual   bool // the form for an App that was created by hand is open
-	// An admin enters these at GitHub to create an App by hand.
+	// The following fields are addresses that an admin enters at GitHub to create an App by
+	// hand.
 	Homepage, Callback, Callback2, Setup, Webhook string
 	First                                         *service.View // the space to connect next
 }
@@ -60,7 +61,7 @@ func (s *pages) appForm(v *web.Visit, status int, body appPage, problem, field s
 	return s.Page(v, status, "githubapp", web.Page{Title: title, Current: "/admin", Styles: []string{"admin.css", "github.css"}, Script: true, Body: body, Problem: problem, Field: field})
 }
 
-// login matches the names of people and organisations at GitHub.
+// login matches the names of organisations at GitHub.
 var login = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])?$`)
 })

@@ -19,7 +19,7 @@ const (
 	flowFound    web.FlowKind = "github found" // the repositories to choose from, for one space
 )
 
-// hintLifetime is how long GitHub accepts the code of a manifest, according to its
+// hintLifetime is how long GitHub accepts the code of a manifest, according to GitHub's
 // documentation. It also limits how long a person may take to install the App.
 const hintLifetime = time.Hour
 
@@ -34,8 +34,8 @@ type githubFlow struct {
 	Found  *app.Found         `json:"found,omitempty"`
 }
 
-// hint stores a flow, and returns its secret as the state. GitHub returns the state. Only the
-// state proves that this session sent the request.
+// hint stores a flow, and returns the flow's secret as the state. GitHub sends the state back. Only
+// the state proves that this session began the visit to GitHub.
 func (s *pages) hint(v *web.Visit, kind web.FlowKind, id space.SpaceID) (state string, err error) {
 	secret, err := s.PutFlow(v, kind, "", hintLifetime, &githubFlow{Space: id})
 	return secret.Reveal(), err

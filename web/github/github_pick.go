@@ -45,12 +45,12 @@ type pickPage struct {
 
 type pickable struct {
 	app.Repository
-	Taken bool          // another space uses it
-	By    *service.View // that space, if the visitor owns it
+	Taken bool          // another space uses the repository
+	By    *service.View // the space that uses the repository, if the visitor owns the space
 }
 
-// choosable reports whether the list has a repository that is not archived and to which the
-// person may push.
+// choosable reports whether a repository is in the list and not archived, and whether the
+// person may push to it.
 func choosable(f app.Found, id int64) bool {
 	return slices.ContainsFunc(f.Repositories, func(r app.Repository) bool { return r.ID == id && r.Push && !r.Archived })
 }

@@ -24,7 +24,7 @@ type githubPage struct {
 	Linked bool
 	// Wrong describes a problem with the connection, and Way its solution.
 	Wrong, Way string
-	URL        string // of the repository, as GitHub last reported
+	URL        string // address of the repository, as GitHub last reported
 	Waiting    bool
 	Since      time.Time // when the person asked for approval
 	Push       web.RemoteView
@@ -207,7 +207,8 @@ func (s *pages) finishGitHub(v *web.Visit) error {
 		return s.afterGitHub(v, http.StatusOK, setupPage{Request: q.Get("setup_action") == "request"})
 	}
 	// If the App asks for authorization during installation, GitHub redirects here and not
-	// to the setup page. No flow of ours expects that code, so it is not used.
+	// to the setup page. No flow of this server expects the code in such a request, so the code
+	// is not used.
 	switch f, ok, err := s.takeHint(v, flowInstall); {
 	case err != nil:
 		return err

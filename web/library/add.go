@@ -16,7 +16,8 @@ import (
 	"satchel/web"
 )
 
-// addPage is the page that adds a source: first one address, then what Satchel found there.
+// addPage is the page that adds a source. It first asks for an address, and then shows what
+// Satchel found there.
 type addPage struct {
 	Address field
 	Uploads field      // the title of a source for uploaded files
@@ -209,7 +210,8 @@ func (s *pages) changeSource(v *web.Visit) error {
 	if err == nil {
 		in := service.ChangeSyncedSourceInput{ID: managed.Source.ID, Title: &form.Title, Description: &form.Description, Aliases: &form.Aliases, Everybody: &form.Everybody}
 		if !sameJSON(form.Settings, st.Settings) {
-			in.Settings = form.Settings // only these need the right to add such a source
+			// Only a change of the settings needs the right to add such a source.
+			in.Settings = form.Settings
 		}
 		if form.Every != st.Every {
 			in.Every = &form.Every

@@ -16,7 +16,7 @@ import (
 type field struct {
 	ID, Name, Label, Hint, Value string
 	Type                         string // text, url, number, list, flag or select
-	Mono                         bool   // a name or a path
+	Mono                         bool   // show the value in a monospaced font
 	Required                     bool
 	Max                          int // characters
 	Options                      []option
@@ -41,13 +41,13 @@ type sourceForm struct {
 
 // Names of form fields that package space does not define.
 const (
-	fieldAddress = "address" // of upstream, before it is recognized
+	fieldAddress = "address" // the address that a person enters to add a source
 	fieldEvery   = "every"
 )
 
 const defaultEvery = int64(space.SyncEvery / time.Second)
 
-// readForm reads the form that adds or changes a source. The error is about a field.
+// readForm reads the form that adds or changes a source. The error usually names a field.
 func readForm(v *web.Visit, kind space.SourceKindInfo) (sourceForm, error) {
 	value := v.R.PostFormValue
 	f := sourceForm{
@@ -112,7 +112,7 @@ func settingsFrom(value func(string) string, base json.RawMessage, settings []sp
 
 // readers returns the names of the readers in the form.
 func (f sourceForm) readers() []string {
-	if f.Everybody { // the names apply only to the other choice
+	if f.Everybody { // the names count only if not everybody may read
 		return nil
 	}
 	return strings.FieldsFunc(f.Readers, func(c rune) bool { return strings.ContainsRune(",; \n\r\t", c) })

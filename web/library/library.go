@@ -41,8 +41,8 @@ func Register(site *web.Site) error {
 	return s.AddTemplates(templates)
 }
 
-// libraryPage lists the sources that the visitor may read and, for admins, the others that follow an
-// upstream.
+// libraryPage lists the sources that the visitor may read and, for admins, the others that
+// follow an upstream.
 type libraryPage struct {
 	Sources []librarySource
 	Mine    []libraryMine // spaces that the visitor can publish from
@@ -52,7 +52,7 @@ type libraryPage struct {
 type librarySource struct {
 	space.Source
 	URL, Size string
-	Kind      string // for people
+	Kind      string // the name of the kind for people
 	Own       bool
 	Named     bool // its ID differs from its title
 	Updates   bool // the visitor can update it now
@@ -60,7 +60,7 @@ type librarySource struct {
 	// The following fields are for sources that follow an upstream.
 	At     string
 	Sync   space.Sync
-	Unread bool // the visitor is no reader
+	Unread bool // the visitor may not read the source
 }
 
 type libraryMine struct{ Name, URL string }

@@ -37,7 +37,7 @@ type publishPage struct {
 type publishedRow struct {
 	space.Source
 	URL, Change, End string
-	Where            string // the directory in a form for people
+	Where            string // the name of the directory for people
 	Audience         string
 	Size             string
 	Named            bool // its ID differs from its title
@@ -45,7 +45,7 @@ type publishedRow struct {
 
 type previewBody struct {
 	service.SourcePreview
-	Name        string // of the directory
+	Name        string // the name of the directory for people
 	Size        string
 	Shown       []previewFile
 	More        int
@@ -212,7 +212,7 @@ func (s *pages) publish(v *web.Visit) error {
 		Source: space.Source{ID: form.ID, SourceText: form.SourceText, Dir: space.Path(form.Dir), Everybody: form.Everybody},
 	}
 	r.WithMemory, r.New = form.WithMemory, !form.Change
-	if !form.Everybody { // the names apply only to the other choice
+	if !form.Everybody { // the names count only if not everybody may read
 		r.Readers = strings.FieldsFunc(form.Readers, func(c rune) bool { return c == ',' || c == ';' || c == ' ' || c == '\n' || c == '\r' || c == '\t' })
 	}
 	if _, err = s.Service.PublishSource(v.R.Context(), v.Actor(), r); err == nil {

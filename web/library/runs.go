@@ -30,7 +30,7 @@ type runPage struct {
 
 type runFile struct {
 	Name, Status, URL string
-	Note              string // why no lines are shown
+	Note              string // why no lines are shown, or the old name of a renamed file
 	Diff              *render.Change
 }
 

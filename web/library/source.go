@@ -25,13 +25,13 @@ type sourcePage struct {
 	At      string // the address of the page
 	State   stateView
 	Key     string // see syncKey
-	Step    string // of the running sync
+	Step    string // what the running sync is doing
 	Advice  string
 	Stopped bool // a person must confirm the sync
 
 	// The following fields are for those who may change the source.
 	Kind, Every, Licence, Size string
-	Upstream                   string // as a link; "" for addresses that browsers do not open
+	Upstream                   string // link to the upstream; "" if browsers cannot open it
 	Audience                   string
 	Skipped                    []skippedRow
 	Runs                       []runRow
@@ -43,10 +43,10 @@ type runRow struct {
 	space.SyncRun
 	State   stateView
 	Changes string
-	Short   string   // of the version
+	Short   string   // the short form of the version
 	Diff    string   // address of the changes; "" if there are none
-	Names   []string // of the first changed files, if people upload them
-	More    int      // number of the others
+	Names   []string // names of the first changed files, if all files are uploaded
+	More    int      // number of the other changed files
 }
 
 // managedPages adds the pages of sources that follow an upstream.
@@ -81,7 +81,7 @@ func (s *pages) showSource(v *web.Visit) error {
 		return err
 	}
 	p := s.pageOf(body)
-	added, started := "The source is added.", "" // the state says how the update ended
+	added, started := "The source is added.", "" // the page's state says how an update ended
 	if body.Sync.Running != nil || body.Sync.Checked.IsZero() {
 		added, started = "The source is added. Its first update starts now.", "The update has started."
 	}
@@ -253,7 +253,7 @@ func (s *pages) act(v *web.Visit, done string, err error) error {
 // refused shows why an action on a source was refused.
 func (s *pages) refused(v *web.Visit, err error) error {
 	if fault.CodeOf(err) == fault.NotFound && fault.FieldOf(err) == "" {
-		// The source is gone, or upstream is. In the second case the page still exists.
+		// The source is gone, or its upstream is. In the second case, the page still exists.
 		if _, gone := s.Service.ListSyncRuns(v.R.Context(), v.Actor(), service.ListSyncRunsInput{ID: v.R.PathValue("source")}); gone != nil {
 			return web.Gone(gone)
 		}
@@ -279,7 +279,8 @@ func statusOf(err error) int {
 	return http.StatusUnprocessableEntity
 }
 
-// startSync handles POST /library/sources/{source}/sync, with reset=yes or confirm=yes.
+// startSync handles POST /library/sources/{source}/sync. The form may have reset=yes or
+// confirm=yes.
 func (s *pages) startSync(v *web.Visit) error {
 	in := service.SyncSourceInput{ID: v.R.PathValue("source"), Reset: v.R.PostFormValue("reset") == "yes", Confirm: v.R.PostFormValue("confirm") == "yes", Background: true}
 	_, err := s.Service.SyncSource(v.R.Context(), v.Actor(), in)

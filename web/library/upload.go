@@ -15,11 +15,11 @@ import (
 // upstream.MaxUpload.
 const maxUploads = 128 << 20
 
-// uploadBody is the part of a source's page where people upload and remove files. It is shown if At is
-// set.
+// uploadBody is the part of a source's page where people upload and remove files. It is shown if
+// At is set.
 type uploadBody struct {
 	At          string // the address of the source's page
-	Transcripts bool   // only transcripts, for a source that follows YouTube
+	Transcripts bool   // people may upload only transcripts, because the source follows YouTube
 	LeftOut     []space.UploadedFile
 	// Files are the first files of a source that has only uploads. More counts the rest.
 	Files []heldFile
@@ -37,7 +37,7 @@ func (s *pages) uploadsOf(p *sourcePage) uploadBody {
 	return uploadBody{At: p.At, Transcripts: p.Sync.Kind != space.SourceUpload}
 }
 
-// Only reports whether all files of the source are uploaded.
+// Only reports whether the source has only files that people upload.
 func (b uploadBody) Only() bool { return b.At != "" && !b.Transcripts }
 
 // namesShown limits the changed files that an update names.

@@ -85,7 +85,7 @@ func syncKey(st space.Sync) string {
 	return strconv.FormatUint(h.Sum64(), 16)
 }
 
-// skippedRow is a reason for which files were left out.
+// skippedRow is a reason why files were left out, with the number of these files.
 type skippedRow struct {
 	Count int
 	Words string
@@ -144,7 +144,8 @@ func reasonWords(reason string) string {
 // changesText says what an update changed.
 func changesText(c space.SyncCounts) string { return cmp.Or(c.Text(), "No file changed") }
 
-// shortVersion returns the beginning of a commit, and shortens every other version.
+// shortVersion returns the beginning of a commit's ID, or at most 24 characters of any other
+// version.
 func shortVersion(v string) string {
 	if space.CommitID(v).Valid() {
 		return space.CommitID(v).Short()

@@ -12,7 +12,8 @@ import (
 	"satchel/web"
 )
 
-// asksShown limits the facts of one kind that the page asks about.
+// asksShown limits the facts that one ask lists. Facts that may contradict each other stay
+// together, so their ask can have more.
 const asksShown = 5
 
 // ask is a group of facts that need a decision of the visitor.
@@ -20,7 +21,7 @@ type ask struct {
 	ID, Title, Text string
 	Facts           []askedFact
 	More            int    // number of facts that are not listed
-	MoreURL         string // shows them; "" if no page does
+	MoreURL         string // the page that shows those facts; "" if there is none
 }
 
 // askedFact is a fact of an ask. Together reports that it belongs to the fact before it, with
@@ -53,7 +54,7 @@ func (s *pages) asks(v *web.Visit, m service.View, all []service.MemoryFact, bod
 		if x.Kind != service.AuditSameKey && x.Kind != service.AuditAlike {
 			continue
 		}
-		shown := len(against.Facts) < asksShown // only whole groups, except for very large ones
+		shown := len(against.Facts) < asksShown // a group is listed whole, unless it is very large
 		for i, f := range x.Facts {
 			seen[f.Path] = true
 			if !shown || len(against.Facts) >= 2*asksShown {
@@ -103,8 +104,8 @@ func didURL(where, did string, c space.CommitID) string {
 }
 
 // said confirms what the visitor just did, and returns the commit to undo. Anybody can send a
-// link to this page, so said accepts only a recent commit made on the pages, and takes the names
-// from its message.
+// link to this page, so said accepts only a recent commit that was made in the browser, and takes
+// the names from the commit's message.
 func (s *pages) said(v *web.Visit, m service.View) (text, undo string) {
 	q := v.R.URL.Query()
 	c, ok := s.FreshChange(v, m, space.CommitID(q.Get("commit")))

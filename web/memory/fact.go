@@ -27,7 +27,7 @@ type factPage struct {
 	Value        string
 	Confidence   string
 	Expires      string
-	Text         string // after the front matter
+	Text         string // the text after the front matter
 	Unsaved      bool
 	Now          string // the current value, if it changed meanwhile
 }
@@ -154,8 +154,8 @@ func (s *pages) stated(v *web.Visit, f knownFact, value string) facts.Statement 
 	return facts.Statement{Type: f.Type, Key: f.Key, Value: merge.Plain(value), Explicit: true, Base: cmp.Or(v.R.PostFormValue("base"), facts.NoFact)}
 }
 
-// remember saves a statement and redirects to the address where. If a person must correct the
-// statement first, again shows the form with the problem.
+// remember saves a statement and then redirects. where is the address to redirect to. If a person
+// must correct the statement first, again shows the form with the problem.
 func (s *pages) remember(v *web.Visit, m service.View, st facts.Statement, where string, again func(status int, p *web.Problem) error) error {
 	if _, mistakes := st.Check(s.today()); len(mistakes) > 0 {
 		return again(http.StatusUnprocessableEntity, &web.Problem{Text: mistakes[0].Text, Field: mistakes[0].Field})

@@ -46,11 +46,11 @@ const (
 // knownFact is a fact with the addresses of its pages.
 type knownFact struct {
 	service.MemoryFact
-	Page    string // corrects the fact
-	Edit    string // edits its file
+	Page    string // where a person corrects the fact
+	Edit    string // where a person edits its file
 	Raw     string // its file
 	History string // the changes of its file
-	Row     string // edits the fact in the list
+	Row     string // where a person edits the fact in the list
 }
 
 func linked(f service.MemoryFact, id space.SpaceID) knownFact {
@@ -92,7 +92,7 @@ type memoryPage struct {
 	Found, Total  int
 	Expired       int
 	ExpiredURL    string
-	ExpiredAbove  bool // the page lists all expired facts or links to them
+	ExpiredAbove  bool // Asks lists all expired facts or links to them
 	expiredListed int
 	CurrentURL    string
 	Asks          []ask // what to look at; only on the first page of all facts
@@ -105,7 +105,7 @@ type memoryPage struct {
 	Back          string // the query that forms return to
 	Editing       *editedRow
 	Said          string // confirms what the visitor just did
-	Undo          string // the commit that did it
+	Undo          string // the commit of what the visitor just did
 }
 
 type factGroup struct {
@@ -191,7 +191,7 @@ func (s *pages) listFacts(v *web.Visit, status int, m service.View, q memoryQuer
 	body := memoryPage{Action: "/spaces/" + string(m.ID) + "/memory", Writes: m.Role != space.Reader, Query: q.text, Type: q.kind, Show: q.show, Left: all.Left}
 	body.ExpiredURL, body.CurrentURL = body.Action+"?show=expired", body.Action
 	asked := map[space.Path]bool{}
-	if q.all() { // on later parts of the list too, because the table leaves these facts out
+	if q.all() { // on later pages too, because the table omits the facts in asked
 		if asked, err = s.asks(v, m, all.Facts, &body); err != nil {
 			return err
 		}

@@ -20,7 +20,7 @@ const (
 // steps. All steps together take some ten milliseconds.
 const maxSteps = 4_000_000
 
-// Line is one line of a comparison, without its end.
+// Line is one line of a comparison, without its line ending.
 type Line struct {
 	Kind Kind
 	Text string
@@ -46,8 +46,8 @@ type Hunk struct {
 	Lines []Line
 }
 
-// Changes returns the places where two texts differ, each with context lines around it. It
-// returns at most most lines. cut reports whether it left out the rest.
+// Changes returns the places where two texts differ, each with context lines around it. most
+// limits the lines of all hunks together. cut reports whether lines were left out.
 func Changes(from, to string, context, most int) (hunks []Hunk, cut bool) {
 	a, b := lines(from), lines(to)
 	numbers := numbering{}

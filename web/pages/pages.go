@@ -1,5 +1,4 @@
-// Package pages assembles the site of a server from the kit in package web and the pages of
-// all subjects.
+// Package pages assembles the site of a server from package web and the pages of all subjects.
 package pages
 
 import (

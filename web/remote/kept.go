@@ -19,11 +19,11 @@ type remoteFlow struct {
 	Allowed []byte    `json:"allowed,omitempty"` // Remote.AllowSecrets, packed
 }
 
-// remoteKept is the text between the space and the form in the subject of a flow.
+// remoteKept is the text between the ID of the space and the ID of the form in the name of a flow.
 const remoteKept = " kept "
 
-// keptRemote identifies the input that is stored for another try. ID is empty if there is
-// none.
+// keptRemote identifies the input that is stored for another try. ID is empty if no
+// input is stored.
 type keptRemote struct {
 	ID    string
 	Token bool // a token is stored
@@ -57,8 +57,8 @@ func (s *pages) remoteForm(v *web.Visit, m service.View) (form newRemote, over s
 	return form, "", nil
 }
 
-// sameRemote reports whether two addresses lead to the same repository. Transfers remove
-// slashes at the end. Servers may distinguish any other difference.
+// sameRemote reports whether two addresses lead to the same repository. Slashes at the end do not
+// count, because transfers remove them. A server may distinguish addresses that differ otherwise.
 func sameRemote(a, b string) bool { return strings.TrimRight(a, "/") == strings.TrimRight(b, "/") }
 
 // remoteAgain shows the form with a problem. It stores the token and the secrets that the

@@ -40,8 +40,8 @@ type pendingItem struct {
 	Allowed              bool
 }
 
-// pendingKey returns a text that identifies a pending file in a form. A path itself can
-// contain a secret, and bytes that are not text.
+// pendingKey returns a text that identifies a pending file in a form. The path itself
+// is not used, because it can contain a secret, or bytes that are not text.
 func pendingKey(path string) string {
 	sum := sha256.Sum256([]byte(path))
 	return hex.EncodeToString(sum[:16])

@@ -123,7 +123,7 @@ func (s *pages) remotePage(v *web.Visit, m service.View, form newRemote, kept ke
 }
 
 // remoteSaid returns the message that confirms what the visitor just did. It returns "" if
-// this failed, because the page reports the failure itself.
+// the action failed, because the page reports the failure itself.
 func remoteSaid(done string, st web.RemoteView) string {
 	switch {
 	case done == "removed" && st.URL == "":
@@ -168,7 +168,7 @@ func (s *pages) setRemote(v *web.Visit) error {
 	if over != "" {
 		return s.remoteAgain(v, m, form, nil, web.Page{Problem: over, Field: "remote-token"})
 	}
-	// Only the operator can set other kinds of addresses.
+	// Only the operator can set an address that does not begin with https://.
 	if u, err := url.Parse(form.URL); err != nil || u.Scheme != "https" || u.Host == "" {
 		return s.remoteAgain(v, m, form, nil, web.Page{Problem: "Give the address of a git repository that begins with https://.", Field: "remote-url"})
 	} else if u.User != nil {

@@ -80,7 +80,7 @@ func allowedIn(before []string, field string) []string {
 // packPrints encodes fingerprints compactly. unpackPrints decodes them.
 func packPrints(prints []string) (out []byte) {
 	for _, p := range prints {
-		b, _ := hex.DecodeString(p) // allowedIn has checked it
+		b, _ := hex.DecodeString(p) // allowedIn has checked p
 		out = append(out, b...)
 	}
 	return out

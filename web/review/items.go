@@ -77,16 +77,16 @@ func itemOf(m service.View, r space.Review) item {
 }
 
 // longPatches caches the length and the beginning of each difference that is too long for a
-// page with several files. Computing a difference takes as long as showing it. A blob never
-// changes, so the entries stay valid.
+// page with several files, so that such a difference need not be computed for each page. A blob
+// never changes, so the entries stay valid.
 type longPatches struct {
 	of    *lru.Cache[patchKey, longPatch]
 	mu    sync.Mutex
-	turns map[space.SpaceID]*patchTurn // of spaces where a comparison runs
+	turns map[space.SpaceID]*patchTurn // the turns of spaces in which a difference is computed
 }
 
-// patchTurn lets one caller at a time compare in a space. Others then find the result in
-// the cache.
+// patchTurn lets one caller at a time compute a difference in a space. Other callers then find the
+// result in the cache.
 type patchTurn struct {
 	held  chan struct{}
 	users int // callers that hold the turn or wait for it
@@ -142,8 +142,9 @@ const (
 // a header.
 func (l *room) most() int { return l.bytes + 64*l.lines + 4<<10 }
 
-// patch returns a difference. If the difference does not fit, cut is true and patch is only
-// its beginning. compare is called unless the cache shows that the difference does not fit.
+// patch returns a difference, which the function compare computes. If the difference does not
+// fit, cut is true and patch is only its beginning. If the cache already shows that it does not
+// fit, compare is not called.
 func (l *longPatches) patch(ctx context.Context, key patchKey, left *room, compare func() (string, error)) (patch string, cut bool, err error) {
 	if known, ok := l.of.Get(key); ok && known.length > left.most() {
 		return known.begins, true, nil

@@ -44,7 +44,7 @@ type item struct {
 	When    time.Time
 	Deleted bool
 	New     bool
-	URL     string // of the file
+	URL     string // the address of the file
 	Commit  string // the address of the commit
 	Lines   []diffLine
 	// Whole reports whether the page shows the whole difference. Then the visitor can keep
@@ -56,7 +56,7 @@ type item struct {
 	Compare  string // the address of the whole difference
 	Problem  string // why the difference is missing or incomplete
 	ModeNote string // describes a change of the mode
-	Taken    bool   // something else has taken the file's place, and Undo deletes it
+	Taken    bool   // something else is at the file's path now, and Undo deletes that
 }
 
 // diffLine is a line of a difference. Kind is "add", "del", "at" or "".
@@ -66,8 +66,8 @@ type diffLine struct {
 }
 
 const (
-	reviewsShown  = 10        // number of files on a page with their differences
-	reviewsNamed  = 100       // number of files on a page by name
+	reviewsShown  = 10        // number of files that a page shows with their differences
+	reviewsNamed  = 100       // number of further files that a page lists by name
 	reviewLines   = 500       // number of lines of all differences of a page
 	aloneLines    = 1500      // number of lines of a difference on its own page
 	reviewBytes   = 64 << 10  // size of all lines of a page

@@ -1,5 +1,5 @@
-// Package share serves the page to which phones and other programs share a text or a link. It
-// saves what a person shares in the directory inbox of a space.
+// Package share serves the page to which phones and other programs share a text or a link. The
+// shared texts and links are saved in the directory inbox of a space.
 package share
 
 import (
@@ -40,8 +40,8 @@ const (
 	maxLink  = 2_000
 )
 
-// maxForm limits the form, in bytes. A character has at most four bytes, and a form needs up to
-// three bytes for each.
+// maxForm limits the form, in bytes. A character has at most four bytes, and a form encodes each
+// byte in up to three bytes.
 const maxForm = 12*(maxTitle+maxText+maxLink) + web.MaxFormBytes
 
 // maxAlike limits how many files of one day may have the same name.
@@ -50,7 +50,7 @@ const maxAlike = 50
 // sharePage shows a shared text or link before it is saved.
 type sharePage struct {
 	Title, Text, Link string
-	Spaces            []service.View // that the visitor can change
+	Spaces            []service.View // the spaces that the visitor can change
 	Chosen            space.SpaceID
 }
 
@@ -81,7 +81,7 @@ func (s *pages) form(v *web.Visit, from url.Values, status int, problem, field s
 	return s.Page(v, status, "share", web.Page{Title: "Save to the inbox", Current: "share", Body: body, Problem: problem, Field: field})
 }
 
-// said returns a value of a form or a query as text.
+// said returns a value of a form or a query as text of at most most characters.
 func said(from url.Values, name string, most int) string {
 	text := strings.ToValidUTF8(strings.ReplaceAll(from.Get(name), "\x00", ""), "")
 	text = strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
@@ -209,7 +209,7 @@ func document(title, text, link string) string {
 	return b.String()
 }
 
-// quoted returns a text as a double-quoted YAML scalar. A JSON string is one.
+// quoted returns a text as a double-quoted YAML scalar. Every JSON string is such a scalar.
 func quoted(text string) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)

@@ -57,8 +57,8 @@ func (s *pages) askInvite(v *web.Visit, status int, name, problem string) error 
 	return s.Page(v, status, "invite", web.Page{Title: title, Body: body, Problem: problem, Field: "name"})
 }
 
-// ownInvitation reports whether the visitor created the invitation or owns its space. If
-// they accepted it, they would gain nothing and use it up.
+// ownInvitation reports whether the visitor created the invitation or owns its space. Such a
+// visitor would gain nothing by accepting the invitation, and would use it up.
 func (s *pages) ownInvitation(v *web.Visit, in store.Invitation) (bool, error) {
 	switch {
 	case !v.In:
@@ -148,8 +148,8 @@ func (s *pages) beginJoin(p web.NamedProvider) web.Handler {
 	}
 }
 
-// joinWith finishes a visit that beginJoin began. If the person already is a user, it signs
-// them in and asks whether to join as that user.
+// joinWith finishes the sign-in at a provider that beginJoin began. If the person already is a
+// user, joinWith signs them in and asks whether to join as that user.
 func (s *pages) joinWith(v *web.Visit, method string, c auth.ExternalIdentity, f signInFlow) error {
 	u, err := s.Accounts.UserByIdentity(v.R.Context(), c.Issuer, c.Subject)
 	to := "/invite/" + f.Invitation

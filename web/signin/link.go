@@ -49,7 +49,8 @@ func (s *pages) useLink(v *web.Visit) error {
 	return s.See(v, web.LocalPath(v.R.PostFormValue("return")))
 }
 
-// deadLink returns the error for an invalid link, which says what to do.
+// deadLink returns the error for a link that cannot be used. For an invalid link, it says what to
+// do.
 func deadLink(err error) error {
 	switch fault.CodeOf(err) {
 	case fault.Unauthenticated, fault.NotFound:

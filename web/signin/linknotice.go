@@ -9,9 +9,9 @@ import (
 	"satchel/auth/store"
 )
 
-// notifyOfLink mails a person about a sign-in link to their account that somebody else
-// created or used. It does so only if mail is configured and the person's address is known.
-// It does not wait for the mail. Callers need not check who created the link: notifyOfLink
+// notifyOfLink mails a person that somebody else created a sign-in link to their account, or
+// that such a link was used. It does so only if mail is configured and the person's address is
+// known. It does not wait for the mail. Callers need not check who created the link: notifyOfLink
 // ignores links that the person created themself.
 func (s *pages) notifyOfLink(ctx context.Context, link string) {
 	if s.notices == nil {

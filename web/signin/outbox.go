@@ -19,16 +19,16 @@ import (
 )
 
 const (
-	// maxOutbox is the maximum number of mails that wait. mailers is how many are sent at a
-	// time.
+	// maxOutbox is the maximum number of mails that wait in an outbox. mailers is how many mails
+	// with sign-in links are sent at a time.
 	maxOutbox = 64
 	mailers   = 2
 	// mailPause is the minimum time between two mails with the same key. maxRecent is the
 	// maximum number of keys in that time.
 	mailPause = time.Minute
 	maxRecent = 1000
-	// maxUsedLetters is how many letters about used links a person gets within mailPause.
-	// Each link causes at most one.
+	// maxUsedLetters is the maximum number of letters about used links that a person gets within
+	// mailPause. Each link causes at most one.
 	maxUsedLetters = 5
 	// mailTimeout is the maximum time to send a mail.
 	mailTimeout = 30 * time.Second
@@ -84,7 +84,7 @@ const (
 
 // put queues a letter. It drops a second letter with the same key within mailPause, so that
 // nobody can flood a mailbox, even from many network addresses. Notices about new links can fill
-// only half of the queue. The other half is for sign-in links and for notices about used links.
+// only half of the queue, so that other letters still find room.
 func (o *outbox) put(l letter, now time.Time) putResult {
 	o.mu.Lock()
 	defer o.mu.Unlock()

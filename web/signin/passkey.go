@@ -17,11 +17,11 @@ import (
 // the flow's name to finish the ceremony. The name is useless without the browser's secret.
 type passkeyFlow struct {
 	web.Flow
-	Data []byte `json:"data"` // of the passkey service
+	Data []byte `json:"data"` // the passkey service's own data
 }
 
-// beginCeremony stores the service's data, and answers with its options and the name of the
-// ceremony.
+// beginCeremony stores the passkey service's data for the ceremony. It answers with the
+// service's options and the name of the ceremony.
 func (s *pages) beginCeremony(v *web.Visit, kind web.FlowKind, options, data []byte) error {
 	var answer map[string]json.RawMessage
 	if err := json.Unmarshal(options, &answer); err != nil {
@@ -40,7 +40,7 @@ func (s *pages) beginCeremony(v *web.Visit, kind web.FlowKind, options, data []b
 type finished struct {
 	Ceremony string          `json:"ceremony"`
 	Response json.RawMessage `json:"response"`
-	Name     string          `json:"name"` // of a new passkey
+	Name     string          `json:"name"` // the name of a new passkey; may be empty
 	Return   string          `json:"return"`
 }
 

@@ -20,7 +20,7 @@ const (
 type signInFlow struct {
 	web.Flow
 	Use    string `json:"use"`
-	Data   []byte `json:"data"` // of the provider
+	Data   []byte `json:"data"` // the provider's own data
 	Return string `json:"return,omitempty"`
 	// Invitation and Name are set if the person joins with an invitation.
 	Invitation string `json:"invitation,omitempty"`
@@ -92,7 +92,7 @@ func (s *pages) finishSignIn(p web.NamedProvider) web.Handler {
 }
 
 // enter signs in a person with an identity from a provider. If the person is not a user or is
-// suspended, but the server admits them, it creates or readmits the user.
+// suspended, but the server admits them, enter creates or readmits the user.
 func (s *pages) enter(v *web.Visit, method string, c auth.ExternalIdentity, f signInFlow) error {
 	u, err := s.Accounts.UserByIdentity(v.R.Context(), c.Issuer, c.Subject)
 	if fault.CodeOf(err) == fault.NotFound || err == nil && !u.Suspended.IsZero() {

@@ -19,7 +19,7 @@ var templates embed.FS
 
 type pages struct {
 	*web.Site
-	mail *outbox // sign-in links that people request
+	mail *outbox // sends the sign-in links that people request
 	// notices is a separate outbox, so that requested links cannot delay notices.
 	notices *outbox
 }
@@ -63,7 +63,7 @@ func Register(site *web.Site) error {
 }
 
 // startMail starts sending mail in the background. When the site closes, it waits up to ten
-// seconds for the mail in progress.
+// seconds until all queued mails are sent.
 func (s *pages) startMail() {
 	if s.Mail == nil {
 		return
@@ -88,7 +88,7 @@ func (s *pages) startMail() {
 // signInPage offers the ways to sign in that exist on this server.
 type signInPage struct {
 	Return       string
-	Passkeys     bool   // somebody has a passkey
+	Passkeys     bool   // whether anybody has a passkey
 	GitHub, OIDC string // labels; empty if not configured
 	Mail         bool
 	// Waits is the client that waits for the sign-in. It is nil if there is none.
@@ -125,8 +125,8 @@ func (s *pages) askSignIn(v *web.Visit, status int, back, problem, field string)
 }
 
 // waiting returns the client whose authorization request continues after the sign-in. It
-// returns nil if there is none or if the request is invalid. The person sees the error
-// after the sign-in.
+// returns nil if there is no such client, or if the request is invalid. In the second case, the
+// person sees the error after the sign-in.
 func (s *pages) waiting(v *web.Visit, back string) *clientName {
 	path, query, _ := strings.Cut(back, "?")
 	if s.OAuth == nil || path != "/oauth/authorize" {

@@ -20,19 +20,19 @@ type deletePage struct {
 	// Next is the default space of pages and clients after the deletion. It is empty if the
 	// deletion does not change the default.
 	Next          string
-	Members       int            // count without the owner
+	Members       int            // number of members, without the owner
 	Published     []string       // names of the first sources
 	MorePublished int            // number of sources that Published omits
 	Held          int            // number of files that were not saved
-	HeldUnknown   bool           // it is unknown whether there are such files
-	Remote        web.RemoteView // URL is empty if there is none
+	HeldUnknown   bool           // it is unknown whether there are files that were not saved
+	Remote        web.RemoteView // its URL is empty if the space has no remote
 	Unknown       bool           // it is unknown whether everything was pushed
 }
 
 // publishedNamed is the maximum number of sources that the page of a deletion names.
 const publishedNamed = 5
 
-// mine returns those of the spaces that the visitor owns.
+// mine returns the elements of all whose owner is the visitor.
 func mine(all []service.View) []service.View {
 	return slices.DeleteFunc(slices.Clone(all), func(m service.View) bool { return m.Role != space.Owner })
 }

@@ -41,7 +41,7 @@ func Register(site *web.Site) error {
 	return s.AddTemplates(templates)
 }
 
-// spacePage is a space in the view of one of its members.
+// spacePage is the body of the pages of a space's settings, as one of its members sees them.
 type spacePage struct {
 	Space       service.View
 	Owner       bool

@@ -32,7 +32,7 @@ func Register(site *web.Site) error {
 	return site.AddTemplates(templates)
 }
 
-// examples returns the arguments of the parts.
+// examples returns example data for the parts of the pages that /styleguide shows.
 func examples(now time.Time) body {
 	return body{
 		Tabs: []web.Link{{Name: "General", URL: "/styleguide", Here: true}, {Name: "Members", URL: "/styleguide?members"}, {Name: "Git remote", URL: "/styleguide?remote"}},

@@ -26,7 +26,7 @@ const (
 
 var errOversized = errors.New("github: the answer is too long")
 
-// statusError is a response without a success status.
+// statusError is the error for a response with an error status or a redirect.
 type statusError struct {
 	status  int
 	message string        // for the log, without tokens
@@ -70,10 +70,10 @@ func (c *Client) send(r *http.Request, v any) (more bool, err error) {
 		return false, c.statusError(resp, body)
 	case v != nil:
 		if err := json.Unmarshal(body, v); err != nil {
-			return false, errors.New("github: the answer is not of the form that it should have") // without err, which may contain parts of the answer
+			return false, errors.New("github: the answer has an unexpected form") // without err, which may contain parts of the answer
 		}
 	}
-	// The header only shows whether there is a next page. Its URL is not followed.
+	// The header only shows whether there is a next page. The URL in it is not followed.
 	return strings.Contains(strings.Join(resp.Header.Values("Link"), ","), `rel="next"`), nil
 }
 
@@ -107,8 +107,8 @@ func (c *Client) statusError(resp *http.Response, body []byte) error {
 	return out
 }
 
-// limited reports whether a response is a rate limit. GitHub uses 403 for other refusals
-// too.
+// limited reports whether a response says that a rate limit is exceeded. GitHub uses 403 for
+// other refusals too.
 func limited(resp *http.Response) bool {
 	return resp.StatusCode == http.StatusTooManyRequests ||
 		resp.StatusCode == http.StatusForbidden && (resp.Header.Get("Retry-After") != "" || resp.Header.Get("X-RateLimit-Remaining") == "0")
@@ -125,8 +125,8 @@ func (c *Client) wait(resp *http.Response) time.Duration {
 	return min(max(d, time.Second), time.Hour)
 }
 
-// call calls the REST API. It sends token as the bearer token unless token is empty, and in as
-// JSON unless in is nil.
+// call calls the REST API. If token is not empty, it is sent as the bearer token. If in is not
+// nil, it is sent as JSON.
 func (c *Client) call(ctx context.Context, token, method, path string, in, out any) (more bool, err error) {
 	r, err := c.request(ctx, method, c.o.API+path, in)
 	if err != nil {
@@ -149,7 +149,7 @@ func (c *Client) request(ctx context.Context, method, address string, in any) (*
 	}
 	r, err := http.NewRequestWithContext(ctx, method, address, body)
 	if err != nil {
-		return nil, errors.New("github: the request has an address that is none")
+		return nil, errors.New("github: the address of the request is invalid")
 	}
 	if in != nil {
 		r.Header.Set("Content-Type", "application/json")
@@ -169,7 +169,7 @@ func (c *Client) callAsApp(ctx context.Context, a auth.GitHubApp, path string, o
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
 	defer cancel()
-	// The signer's own client would follow redirects.
+	// Call RoundTrip, because an HTTP client made from the signer would follow redirects.
 	resp, err := signer.RoundTrip(r.WithContext(ctx))
 	if err != nil {
 		return transportError(r, err)
@@ -183,7 +183,7 @@ func (c *Client) callAsApp(ctx context.Context, a auth.GitHubApp, path string, o
 		return c.statusError(resp, body)
 	}
 	if json.Unmarshal(body, out) != nil {
-		return errors.New("github: the answer is not of the form that it should have")
+		return errors.New("github: the answer has an unexpected form")
 	}
 	return nil
 }
@@ -226,7 +226,8 @@ func (t boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// failure returns the fault for a failed request. what names the action.
+// failure returns the fault for a failed request. It logs the failure, unless err already is a
+// fault or the request was canceled. what names the action for the log.
 func (c *Client) failure(what string, err error) error {
 	var status *statusError
 	var known *fault.Error

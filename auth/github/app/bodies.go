@@ -16,7 +16,7 @@ type bodies struct {
 
 	mu    sync.Mutex
 	all   held
-	of    map[string]held // by address
+	of    map[string]held // by address: the bodies from this address
 	freed chan struct{}   // closed and replaced when a body leaves
 }
 

@@ -48,7 +48,7 @@ type Options struct {
 	// installations and repositories to read. The defaults are 100 and 1000.
 	MaxInstallations, MaxRepositories int
 	// MaxFound is the maximum size of the JSON of a Found in bytes. The default is 40 KiB,
-	// so that it fits into the data of a pending sign-in.
+	// so that the JSON fits into the data of a pending sign-in.
 	MaxFound int
 	// MaxWebhook is the maximum size of one webhook's body in bytes. The default is 1 MiB.
 	MaxWebhook int64
@@ -60,8 +60,8 @@ type Options struct {
 	MaxWebhooks     int
 	MaxWebhookBytes int64
 	WebhookTimeout  time.Duration
-	// Address returns the sender's address of a request. If it is nil, all requests count
-	// as one sender's.
+	// Address returns the address of a request's sender. If Address is nil, all requests
+	// count as requests of one sender.
 	Address func(r *http.Request) string
 	// Limit reports whether the sender of r may send another webhook that is not provably
 	// GitHub's. If not, wait is how long the sender must wait. If count is set, Limit

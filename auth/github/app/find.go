@@ -28,7 +28,7 @@ func goodName(full string) bool {
 	return nameForm().MatchString(full) && name != "." && name != ".."
 }
 
-// installation is an installation in the form of GitHub's API.
+// installation is an installation of the App, in the form of GitHub's API.
 type installation struct {
 	ID      int64 `json:"id"`
 	AppID   int64 `json:"app_id"`
@@ -123,7 +123,8 @@ func (c *Client) find(ctx context.Context, a auth.GitHubApp, p person, created i
 	return found, nil
 }
 
-// choose adds repositories to found while they fit. Found.Repositories describes the order.
+// choose adds repositories to found until found would be larger than MaxFound. The comment of
+// Found.Repositories describes the order.
 func (c *Client) choose(found *Found, all []repository, created int64) {
 	rank := func(r repository) int {
 		switch {
@@ -158,9 +159,9 @@ func (c *Client) choose(found *Found, all []repository, created int64) {
 	}
 }
 
-// listed calls each with the pages of a list, until the list ends or the number of entries
-// reaches most. each returns the number of entries of its page. cut reports whether pages are
-// left.
+// listed calls the function each for every page of a list, until the list ends or the number
+// of entries reaches most. each returns the number of entries of its page. cut reports whether
+// listed stopped before the end of the list.
 func listed[T any](ctx context.Context, c *Client, token, path string, most int, each func(T) int) (cut bool, err error) {
 	for page, n := 1, 0; ; page++ {
 		if n >= most {

@@ -13,14 +13,14 @@ import (
 
 // Begin returns the address to which the caller sends the browser, where the person signs
 // in at GitHub. It also returns the data for Finish, which the caller keeps for one use.
-// The state must be fresh and unguessable. The caller must tie it to the browser and to the
-// session. Begin sends no request.
+// The state must be fresh and unguessable. The caller must tie the state to the browser and to
+// the session. Begin sends no request.
 func (c *Client) Begin(ctx context.Context, redirectURI, state string) (location string, data []byte, err error) {
 	a, err := c.app(ctx)
 	if err != nil {
 		return "", nil, err
 	}
-	// GitHub asks people with two accounts which one to use.
+	// select_account makes GitHub ask people with several accounts which one to use.
 	return github.WebFlow{GitHub: c.o.URL, App: a.ID, Redirect: redirectURI, State: state}.Begin(a.ClientID, url.Values{"prompt": {"select_account"}})
 }
 
@@ -53,8 +53,8 @@ type person struct {
 	token string
 }
 
-// visit redeems the code, calls first, finds the repositories that the person may connect,
-// and revokes the token.
+// visit redeems the code, calls the function first, finds the repositories that the person
+// may connect, and revokes the token.
 func (c *Client) visit(ctx context.Context, redirectURI string, data []byte, q url.Values, first func(context.Context, auth.GitHubApp, person) (int64, error)) (Found, error) {
 	f, code, err := github.OpenWebFlow(redirectURI, data, q)
 	var refused *github.AnswerError
@@ -135,7 +135,7 @@ func (c *Client) whoIs(ctx context.Context, p *person) error {
 		return c.failure("ask who a person is", err)
 	}
 	if user.ID <= 0 || !loginForm().MatchString(user.Login) || user.Type != "" && user.Type != "User" {
-		return c.failure("ask who a person is", errors.New("github: the person has no id or login, or is none"))
+		return c.failure("ask who a person is", errors.New("github: the account has no id or login, or is not a person's"))
 	}
 	p.id, p.login = user.ID, user.Login
 	return nil

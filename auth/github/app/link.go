@@ -221,8 +221,8 @@ func (c *Client) RecheckOlder(ctx context.Context, age time.Duration) error {
 	return errors.Join(errs...)
 }
 
-// settle stores GitHub's answer about a link. If the state or the name changed, it calls
-// tell. If another call changed the stored link after GitHub was asked, settle stores
+// settle stores GitHub's answer about a link. If the state or the name changed, it calls the
+// function tell. If another call changed the stored link after GitHub was asked, settle stores
 // nothing, and changed is false.
 func (c *Client) settle(ctx context.Context, was, now auth.RepositoryLink, tell func(context.Context, auth.RepositoryLink)) (kept auth.RepositoryLink, changed bool, err error) {
 	ctx = context.WithoutCancel(ctx)
@@ -295,7 +295,7 @@ func (c *Client) lookWith(ctx context.Context, token string, l auth.RepositoryLi
 	case err != nil:
 		return l, c.failure("look at a repository", err)
 	case repo.ID != l.Repository || !goodName(repo.FullName):
-		return l, c.failure("look at a repository", errors.New("github: the answer is about another repository, or its name is none"))
+		return l, c.failure("look at a repository", errors.New("github: the answer is about another repository, or its name is invalid"))
 	}
 	l.FullName = repo.FullName
 	login, err := c.login(ctx, token, l.GitHubUser)
@@ -328,7 +328,7 @@ func (c *Client) login(ctx context.Context, token string, account int64) (string
 	case err != nil:
 		return "", c.failure("look at a person", err)
 	case user.ID != account || !loginForm().MatchString(user.Login):
-		return "", c.failure("look at a person", errors.New("github: the answer is about another person, or their login is none"))
+		return "", c.failure("look at a person", errors.New("github: the answer is about another person, or their login is invalid"))
 	}
 	return user.Login, nil
 }
@@ -363,8 +363,8 @@ func (c *Client) AskApproval(ctx context.Context, id space.SpaceID, user space.U
 	return c.o.Store.AskForApproval(ctx, id, user)
 }
 
-// Waiting returns when somebody asked for an approval for the space. It returns false if
-// nobody waits for one.
+// Waiting returns the time at which somebody asked for an approval for the space. It returns
+// false if nobody waits for an approval.
 func (c *Client) Waiting(ctx context.Context, id space.SpaceID) (since time.Time, ok bool, err error) {
 	return c.o.Store.PendingApproval(ctx, id)
 }

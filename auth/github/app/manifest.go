@@ -164,8 +164,8 @@ func (c *Client) Create(ctx context.Context, by space.UserID, code string) (auth
 	if !codeForm().MatchString(code) {
 		return auth.GitHubApp{}, errDeadCode(nil)
 	}
-	// Check this before redeeming the code. Otherwise the new App would remain at GitHub,
-	// and its key would be lost.
+	// Check that there is no App before redeeming the code. Otherwise the new App would
+	// remain at GitHub, and its key would be lost.
 	if err := c.checkNone(ctx); err != nil {
 		return auth.GitHubApp{}, err
 	}

@@ -11,7 +11,7 @@ import (
 // notify calls OnState for a link. It logs the error, because no caller handles it.
 func (c *Client) notify(ctx context.Context, l auth.RepositoryLink) {
 	if err := c.o.OnState(ctx, l); err != nil {
-		c.log.Error("a connected repository has changed, and what hangs on it did not follow", "space", l.Space, "state", l.State, "error", err)
+		c.log.Error("a connected repository has changed, but the change could not be applied", "space", l.Space, "state", l.State, "error", err)
 	}
 }
 

@@ -19,7 +19,8 @@ import (
 	"satchel/internal/space"
 )
 
-// tokenKey identifies the repository of a token, and an App's installation on it.
+// tokenKey identifies the repository of a token, and the installation of an App through which the
+// token reaches the repository.
 type tokenKey struct{ app, installation, repository int64 }
 
 // tokenEntry gets the tokens for a key.
@@ -35,7 +36,7 @@ type tokens struct {
 	by map[tokenKey]*tokenEntry
 }
 
-// drop forgets the tokens that match.
+// drop forgets the tokens for whose keys match returns true.
 func (t *tokens) drop(match func(tokenKey) bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -126,8 +127,8 @@ func restricted(t *ghinstallation.Transport, token string, k tokenKey) error {
 	return nil
 }
 
-// mintError returns the error of a failed request for a token. It is a statusError if
-// GitHub answered.
+// mintError returns the error of a failed request for a token. It is a statusError if GitHub
+// answered with an error status.
 func (c *Client) mintError(err error) error {
 	var h *ghinstallation.HTTPError
 	var u *url.Error
@@ -145,8 +146,8 @@ func (c *Client) mintError(err error) error {
 }
 
 // Credential implements space.Credentials for spaces with a connected repository. The
-// credential is a token for only the contents of this repository. If access has ended, the
-// error is a fault.Unavailable with a text for the person.
+// credential is a token that is valid only for the contents of this repository. If access has
+// ended, the error is a fault.Unavailable with a text for the person.
 func (c *Client) Credential(ctx context.Context, r space.Repository) (space.Credential, error) {
 	l, ok, err := c.o.Store.RepositoryLink(ctx, r.Space)
 	switch {
@@ -172,8 +173,8 @@ func (c *Client) Credential(ctx context.Context, r space.Repository) (space.Cred
 	return space.Credential{Username: "x-access-token", Secret: token, Expires: expires}, nil
 }
 
-// refusedToken finds out why GitHub refused a token, stores the state of the link, and
-// returns the error for the person.
+// refusedToken finds out from err why GitHub issued no token, stores the state of the link if err
+// determines the state, and returns the error for the person.
 func (c *Client) refusedToken(ctx context.Context, a auth.GitHubApp, l auth.RepositoryLink, err error) error {
 	if state := stateOf(err); state != "" {
 		now := l

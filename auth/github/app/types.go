@@ -43,7 +43,7 @@ type Store interface {
 	UpdateLink(ctx context.Context, was, is auth.RepositoryLink) (changed bool, err error)
 
 	// AskForApproval records that somebody waits for an owner to approve the installation for
-	// a space. PendingApproval returns when the wait for a space began.
+	// a space. PendingApproval returns the time at which the wait for a space began.
 	AskForApproval(ctx context.Context, id space.SpaceID, user space.UserID) error
 	PendingApproval(ctx context.Context, id space.SpaceID) (since time.Time, ok bool, err error)
 

@@ -24,7 +24,7 @@ import (
 // event holds the fields of an event's body that the server uses.
 type event struct {
 	Action       string     `json:"action"`
-	Ref          string     `json:"ref"` // of a push
+	Ref          string     `json:"ref"` // the ref of a push
 	Installation numbered   `json:"installation"`
 	Repository   named      `json:"repository"`
 	Sender       numbered   `json:"sender"`
@@ -146,7 +146,7 @@ func (c *Client) event(w http.ResponseWriter, r *http.Request, secret string) (e
 }
 
 // unproven counts a request that has not been proved to come from GitHub. It returns the given
-// answer, or status 429 if the sender has sent too many.
+// answer, or status 429 if the sender has sent too many such requests.
 func (c *Client) unproven(w http.ResponseWriter, r *http.Request, status int, text string) (int, string) {
 	if wait, ok := c.o.Limit(r, true); !ok {
 		return tooMany(w, wait)
@@ -200,7 +200,8 @@ func signed(body []byte, signature, secret string) bool {
 	return hmac.Equal(got, mac.Sum(nil))
 }
 
-// handle checks the spaces that an event concerns, and reports pushes.
+// handle calls OnBranch and OnPush for a push. For any other event, it queues checks of the spaces
+// that the event concerns.
 func (c *Client) handle(ctx context.Context, name string, e event) error {
 	if branch, ok := strings.CutPrefix(e.Ref, "refs/heads/"); ok && name == "push" && goodName(e.Repository.FullName) {
 		c.o.OnBranch(c.o.URL+"/"+e.Repository.FullName, branch, branch == e.Repository.DefaultBranch)

@@ -44,7 +44,7 @@ type call struct {
 	*http.Request
 	w    *world
 	body []byte
-	kind string // of the credential: app, installation, user, client or ""
+	kind string // the kind of the credential: app, installation, user, client or ""
 	app  *app
 	tok  *token
 }
@@ -234,7 +234,8 @@ func (s *Server) appOf(w *world, text string) (found *app) {
 	return found
 }
 
-// list adds one page of all to v as the field name, and returns v as an answer.
+// list adds one page of all to v, as the field that is called name. It also adds the total count,
+// and returns v as an answer that links to the next page.
 func (s *Server) list(c *call, name string, all []object, v object) answer {
 	q := c.URL.Query()
 	number := func(name string, or int) int {
@@ -256,7 +257,8 @@ func (s *Server) list(c *call, name string, all []object, v object) answer {
 	return a
 }
 
-// convert redeems the code of a manifest, which works once. It returns the app with its secrets.
+// convert redeems the code of a manifest. The code works once. The answer is the app with its
+// secrets.
 func (s *Server) convert(c *call) answer {
 	found := c.w.manifestCodes[c.PathValue("code")]
 	delete(c.w.manifestCodes, c.PathValue("code"))
@@ -310,7 +312,7 @@ func (s *Server) mint(c *call) answer {
 		return badJSON
 	}
 	for _, name := range in.Names {
-		id := int64(0) // of no repository
+		id := int64(0) // no repository has this ID
 		if r := c.w.repo(i.account.login + "/" + name); r != nil {
 			id = r.id
 		}

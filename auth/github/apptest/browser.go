@@ -36,8 +36,9 @@ func (s *Server) Browser(login string) *Browser {
 // contains the status and the page's heading.
 var ErrPage = errors.New("apptest: the browser stays at GitHub")
 
-// Go requests a page or posts the form, and returns the redirect to another server. If GitHub
-// shows a page instead, Go returns the page's address, and an error that wraps ErrPage.
+// Go requests target, or posts form to it if form is not nil, and returns the redirect to another
+// server. If GitHub shows a page instead, Go returns the page's address, and an error that wraps
+// ErrPage.
 func (b *Browser) Go(target string, form url.Values) (*url.URL, error) {
 	for range 10 {
 		method, body := http.MethodGet, ""
@@ -109,8 +110,8 @@ func (s *Server) CreateApp(login, action string, manifest []byte) (*url.URL, err
 }
 
 // InstallByPage opens an install URL (with its state) in a person's browser. It chooses the
-// account and the repositories, where none means all. Then it presses Install, or Request
-// if the person does not own the account. It returns the redirect.
+// account and the repositories, or all repositories if none are given. Then it presses Install, or
+// Request if the person does not own the account. It returns the redirect.
 func (s *Server) InstallByPage(login, installURL, account string, repositories ...string) (*url.URL, error) {
 	u, err := url.Parse(installURL)
 	if err != nil {
@@ -123,7 +124,7 @@ func (s *Server) InstallByPage(login, installURL, account string, repositories .
 	return s.Browser(login).Go(u.String(), form)
 }
 
-// selection returns the form that chooses repositories, where none means all.
+// selection returns the form that chooses repositories, or all repositories if none are given.
 func (s *Server) selection(repositories []string) url.Values {
 	form := url.Values{"selection": {"all"}}
 	s.with(func(w *world) {

@@ -81,7 +81,7 @@ func (s *Server) Push(repo string, files map[string]string) (commit string) {
 	return commit
 }
 
-// pushed sends the event about main's commit to the apps, and returns the commit.
+// pushed sends the push event about main's newest commit to the apps, and returns the commit.
 func (s *Server) pushed(w *world, r *repository) string {
 	commit, _ := runGit(s.gitDir(r), "", "rev-parse", "--verify", "--quiet", "refs/heads/main")
 	s.toApps(w, "push", r, object{"ref": "refs/heads/main", "after": commit, "pusher": object{"name": r.owner.login}})

@@ -17,9 +17,9 @@ type Delivery struct {
 	ID, Event   string // X-GitHub-Delivery and X-GitHub-Event
 	URL         string
 	Body        []byte
-	Signature   string // X-Hub-Signature-256; empty for unsigned
+	Signature   string // X-Hub-Signature-256; empty if the webhook is unsigned
 	ContentType string // the default is application/json
-	Status      int    // of the answer; 0 before the answer, or if the webhook was not sent
+	Status      int    // the answer's status; 0 if no answer came or the webhook was not sent
 }
 
 // Sign returns the signature of a body with a secret.
@@ -29,8 +29,8 @@ func Sign(secret string, body []byte) string {
 	return "sha256=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// Deliver sends a webhook without changes, and returns the status and body of the answer.
-// The webhook need not be one of GitHub's.
+// Deliver sends a webhook with the body and the signature that d has, and returns the status and
+// body of the answer. The webhook need not be one of GitHub's.
 func (s *Server) Deliver(d Delivery) (status int, body string, err error) {
 	r, err := http.NewRequest(http.MethodPost, d.URL, bytes.NewReader(d.Body))
 	if err != nil {

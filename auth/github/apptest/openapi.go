@@ -24,7 +24,7 @@ var description []byte
 
 const origin = "https://api.github.com"
 
-// checker finds differences between a request with its answer and GitHub's description.
+// checker finds differences between a request with its answer and GitHub's OpenAPI description.
 type checker struct {
 	router  routers.Router
 	schemas openapi3.Schemas
@@ -103,7 +103,7 @@ func (c checker) visitError(answer []byte) error {
 	return c.schemas["basic-error"].Value.VisitJSON(v)
 }
 
-// complete adds the properties that the description requires of an object, with simple values.
+// complete adds to v the properties that the schema called name requires, with simple values.
 func (c checker) complete(name string, v object) object {
 	schema := c.schemas[name].Value
 	for _, required := range schema.Required {

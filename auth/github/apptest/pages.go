@@ -283,7 +283,7 @@ func (s *Server) targets(v *visit, a *app, state string) (all []target) {
 }
 
 // mayInstall reports whether somebody may install the app on an account, or ask its owners
-// to do so. Only the owner's account can have a private app.
+// to do so. A private app can be installed only on the account that owns the app.
 func mayInstall(a *app, p, on *account) bool {
 	return (owns(p, on) || on.members[p.id] != "") && (a.manifest.Public || a.owner == on)
 }
@@ -317,8 +317,8 @@ func (s *Server) installNew(v *visit) {
 	}
 }
 
-// installChosen installs an app on the repositories in the form. The approval of a request
-// has no state.
+// installChosen installs an app on the repositories in the form. state is empty if an owner
+// approves a request.
 func (s *Server) installChosen(v *visit, a *app, on *account, state string) {
 	all, repos := chosen(v)
 	i, err := s.install(v.w, a, on, v.p, all, repos)
@@ -390,7 +390,8 @@ func (s *Server) manage(v *visit) {
 	http.Redirect(v, v.r, v.r.URL.RequestURI(), http.StatusSeeOther)
 }
 
-// requestsPage lists the members' requests to an organisation's owners.
+// requestsPage lists the members' requests to an organisation's owners. A form on the page approves
+// or deletes a request.
 func (s *Server) requestsPage(v *visit) {
 	on := v.w.account(v.r.PathValue("org"))
 	if on == nil || !owns(v.p, on) {

@@ -44,7 +44,7 @@ type Options struct {
 // Server is a running simulation of GitHub. It is safe for concurrent use. Methods that
 // change its state panic if the test names something that does not exist.
 type Server struct {
-	URL string // its origin
+	URL string // the origin of the server, such as http://127.0.0.1:8080
 
 	dir, backend string
 	check        checker
@@ -69,7 +69,7 @@ type Server struct {
 type Request struct {
 	Method, Path string // the path is without /api/v3
 	Query        string
-	Kind         string // of its credential: "app", "installation", "user" or "client"
+	Kind         string // the kind of its credential: "app", "installation", "user" or "client"
 	Status       int
 }
 
@@ -79,13 +79,13 @@ type Request struct {
 type Behaviour struct {
 	Down    bool            // every answer is 503
 	Stall   <-chan struct{} // every response waits to receive from this channel
-	Status  map[string]int  // answer with this status and Message
+	Status  map[string]int  // the statuses of answers with the text Message
 	Header  map[string]http.Header
 	Message string
-	Body    map[string]string // answer 200 with this body
+	Body    map[string]string // the bodies of answers with status 200
 	// Garble changes an answer of the API before it is validated.
 	Garble     func(path string, body map[string]any)
-	TokenError string // the error of the token endpoint
+	TokenError string // the error code that every answer of the token endpoint has
 	PerPage    int    // maximum number of entries on a page of a list
 	NoHooks    bool   // webhooks are recorded and not sent
 }

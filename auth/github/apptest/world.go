@@ -23,17 +23,17 @@ type account struct {
 	id      int64
 	login   string
 	org     bool
-	members map[int64]string // of an organisation: "admin" (an owner) or "member"
-	base    string           // every member's permission for its repositories
+	members map[int64]string // roles in an organisation: "admin" (an owner) or "member"
+	base    string           // every member's permission for the organisation's repositories
 }
 
-// repository is a repository. It keeps its git directory when its name changes.
+// repository keeps its git directory when its name changes.
 type repository struct {
 	id                int64
 	owner             *account
 	name, description string
 	private           bool
-	collaborators     map[int64]string // read, triage, write, maintain or admin
+	collaborators     map[int64]string // their permissions: read, triage, write, maintain or admin
 }
 
 func (r *repository) fullName() string { return r.owner.login + "/" + r.name }
@@ -79,7 +79,7 @@ type token struct {
 	person       *account
 	installation *installation
 	permissions  map[string]string
-	repos        []int64 // nil for all of the installation
+	repos        []int64 // IDs of repositories; nil means all of the installation
 	expires      time.Time
 }
 
@@ -101,7 +101,7 @@ type world struct {
 	deliveries           []Delivery
 	revoked              int
 	issued               []string               // every token that the server returned
-	moved                map[string]*repository // by their old names
+	moved                map[string]*repository // repositories by their old names
 }
 
 // draft is a manifest for which the owner has not pressed Create yet.
@@ -162,7 +162,8 @@ func must[T any](v *T, what any) *T {
 	return v
 }
 
-// secrets returns all secrets that the server ever returned. Searches for leaks use them.
+// secrets returns the tokens that the server returned, and the secrets of its apps. Tests search
+// for them to find leaks.
 func (w *world) secrets() []string {
 	all := slices.Clone(w.issued)
 	for _, a := range w.apps {
@@ -260,7 +261,7 @@ func (s *Server) SetRole(org, login, role string) {
 	s.with(func(w *world) { set(must(w.account(org), org).members, must(w.account(login), login).id, role) })
 }
 
-// SetPermission sets a collaborator's permission for a repository. "" ends it.
+// SetPermission sets a collaborator's permission for a repository. "" removes the collaborator.
 func (s *Server) SetPermission(repo, login, permission string) {
 	s.with(func(w *world) {
 		set(must(w.repo(repo), repo).collaborators, must(w.account(login), login).id, permission)
@@ -271,7 +272,7 @@ func (s *Server) SetPermission(repo, login, permission string) {
 type Repository struct {
 	Owner, Name   string
 	Private       bool
-	Collaborators map[string]string // by login
+	Collaborators map[string]string // permissions by login
 }
 
 // AddRepository creates a repository with README.md on main, and returns its id.
@@ -407,7 +408,7 @@ func (s *Server) installation(id int64, f func(w *world, i *installation)) {
 	s.with(func(w *world) { f(w, must(w.installations[id], "installation")) })
 }
 
-// Choose changes the repositories of an installation. None means all.
+// Choose changes the repositories of an installation. It chooses all if none are given.
 func (s *Server) Choose(id int64, repositories ...string) {
 	s.installation(id, func(w *world, i *installation) { s.choose(w, i, len(repositories) == 0, w.ids(repositories)) })
 }

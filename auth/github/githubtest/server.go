@@ -17,7 +17,7 @@ type Options struct {
 	// ClientID and ClientSecret belong to the only app. The defaults are "Iv1.satchel" and
 	// "githubtest-secret".
 	ClientID, ClientSecret string
-	// Callback is the app's callback URL. Redirect URIs must be below it. If it is empty,
+	// Callback is the app's callback URL. Redirect URIs must begin with it. If it is empty,
 	// all are accepted.
 	Callback string
 	// Address is the address to listen on. The default is a free port of 127.0.0.1.

@@ -18,7 +18,8 @@ import (
 type Options struct {
 	// TLS makes the server speak TLS from the first byte (smtps).
 	TLS bool
-	// If User is not empty, a client must authenticate with User and Password before a mail.
+	// If User is not empty, a client must authenticate with User and Password before it sends a
+	// mail.
 	User, Password string
 	// Names are the names in the certificate. The default is localhost, 127.0.0.1 and ::1.
 	Names []string
@@ -45,8 +46,8 @@ type Behaviour struct {
 
 // Mail is a mail that arrived.
 type Mail struct {
-	From, To string // of the envelope
-	Raw      string // with dots unstuffed
+	From, To string // the addresses in the envelope
+	Raw      string // the mail with dots unstuffed
 	TLS      bool
 	User     string // the authenticated user
 }
@@ -56,7 +57,7 @@ func (m Mail) Message() (*mail.Message, error) { return mail.ReadMessage(strings
 
 // Server is a running server. It is safe for concurrent use.
 type Server struct {
-	// Address is its host and port.
+	// Address is the host and the port of the server.
 	Address string
 	// CAs holds the authority that signed the server's certificate.
 	CAs *x509.CertPool

@@ -31,7 +31,7 @@ type source struct {
 	now     func() time.Time
 	log     *slog.Logger
 	found   string // the location that last had the metadata
-	jwks    string // empty if not known yet
+	jwks    string // the URL of the keys; empty if not known yet
 	checked time.Time
 	skipped string // the last log message about unusable keys
 }
@@ -112,8 +112,8 @@ func (s *source) discover(ctx context.Context) (string, error) {
 }
 
 // locations returns the possible URLs of an issuer's metadata. OpenID Connect Discovery
-// appends to the issuer (section 4). RFC 8414 inserts before the issuer's path (section 3).
-// Some servers mix the two.
+// appends its well-known path to the issuer (section 4). RFC 8414 inserts its well-known path
+// before the issuer's path (section 3). Some servers mix the two.
 func locations(issuer string) []string {
 	const oidc, oauth = "/.well-known/openid-configuration", "/.well-known/oauth-authorization-server"
 	base := strings.TrimSuffix(issuer, "/")

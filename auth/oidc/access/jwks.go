@@ -112,7 +112,7 @@ func parseKey(raw []byte) (key, error) {
 	if err := j.UnmarshalJSON(raw); err != nil {
 		return key{}, fmt.Errorf("cannot be read: %w", err)
 	}
-	if !j.IsPublic() { // everybody who read the key can sign with it
+	if !j.IsPublic() { // everybody who has read the private key can sign with it
 		return key{}, errors.New("a private key")
 	}
 	k := key{id: j.KeyID, alg: j.Algorithm, public: j.Key}

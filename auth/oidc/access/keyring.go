@@ -79,7 +79,7 @@ type keyring struct {
 // attempt is a fetch that all waiting callers share.
 type attempt struct {
 	done chan struct{}
-	err  error // set when done
+	err  error // set before done is closed
 }
 
 func newKeyring(o Options) *keyring {
@@ -169,7 +169,7 @@ func (k *keyring) finish(err error) {
 	k.next, k.failed = nil, err
 	if errors.Is(err, errClosed) {
 		k.next = &attempt{done: make(chan struct{}), err: err}
-		close(k.next.done) // for all later callers
+		close(k.next.done) // so that no later caller waits
 	}
 }
 
@@ -214,7 +214,7 @@ func (k *keyring) good(ctx context.Context) (*keySet, error) {
 	if s := k.usable(); s != nil {
 		return s, nil
 	}
-	return nil, unavailable(errors.New("keys that were over when they came"), k.every)
+	return nil, unavailable(errors.New("the keys had expired when they arrived"), k.every)
 }
 
 func (k *keyring) usable() *keySet {

@@ -15,8 +15,8 @@ import (
 )
 
 // Options configures a Verifier. Issuer and one of Audience and Resource are required.
-// Fields without a default here are used as given, even an empty list. The configuration
-// has the defaults for users.
+// Fields without a default here are used as given, even an empty list. The package config sets
+// the defaults that operators see.
 type Options struct {
 	// Issuer is the identifier of the issuer. Its metadata and every token must contain
 	// exactly these bytes.
@@ -32,8 +32,8 @@ type Options struct {
 	// Types lists the accepted values of the header's typ. A token without typ counts as JWT.
 	// If the list is empty, all values are accepted except those of other kinds of tokens.
 	Types []string
-	// ClientClaims lists claims that may name the client. The first one in the token
-	// counts. The default is client_id, azp, cid, appid.
+	// ClientClaims lists claims that may name the client. The first of them that the token
+	// has counts. The default is client_id, azp, cid, appid.
 	ClientClaims []string
 	// ScopeClaims lists claims that may contain scopes, as a text with spaces or a list of
 	// texts. All of them count.
@@ -138,11 +138,11 @@ func (o Options) check() error {
 	}
 	for _, d := range []time.Duration{o.ClockSkew, o.KeysMaxAge, o.OutageGrace, o.RequestTimeout, o.RefetchEvery} {
 		if d < 0 {
-			errs = append(errs, fmt.Errorf("%s is no time to wait", d))
+			errs = append(errs, fmt.Errorf("the duration %s must not be negative", d))
 		}
 	}
 	if o.RefetchBurst < 0 {
-		errs = append(errs, fmt.Errorf("%d fetches at once are none", o.RefetchBurst))
+		errs = append(errs, fmt.Errorf("the burst of %d fetches must not be negative", o.RefetchBurst))
 	}
 	return errors.Join(errs...)
 }

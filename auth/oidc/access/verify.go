@@ -45,7 +45,7 @@ func (v *Verifier) Close() { v.keys.close() }
 // A valid token has exactly three parts, an algorithm of Algorithms that fits the type of
 // the issuer's key, no critical extension (RFC 7515 section 4.1.11), the issuer's
 // signature, a typ of Types (RFC 9068 section 4), exactly the issuer as iss, one of
-// Audience in aud, an exp in the future, nbf and iat in the past, a sub, a client, and the
+// Audience in aud, an exp in the future, no nbf or iat in the future, a sub, a client, and the
 // RequireClaims. Verify rejects tokens that are bound to a key of the client (RFC 7800),
 // because nothing here verifies that key. It also rejects ID tokens and logout tokens.
 //
@@ -84,8 +84,8 @@ func (v *Verifier) verify(ctx context.Context, bearer string) (auth.External, au
 	return v.judge(t, c)
 }
 
-// notValid returns the answer to every token that the issuer did not sign. Why the token is not
-// valid is only in the wrapped error, for the log.
+// notValid returns the error for a token that is malformed or that the issuer did not sign. Why
+// the token is not valid is only in the wrapped error, for the log.
 func notValid(err error) error {
 	return fault.Wrap(err, fault.Unauthenticated, "The token is not valid.")
 }

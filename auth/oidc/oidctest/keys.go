@@ -16,15 +16,15 @@ import (
 	"sync"
 )
 
-// keys are the keys of one server, one of each kind. No other server or rotation has the
-// same ids.
+// keys are the keys of one server, one of each kind. Their ids are unique: another server, or this
+// server after Rotate, has other ids.
 type keys struct {
 	id string
 	ec *ecdsa.PrivateKey
 	ed ed25519.PrivateKey
 
 	mu sync.Mutex
-	rs *rsa.PrivateKey // created when first used, because that takes long
+	rs *rsa.PrivateKey // created when first used, because the creation takes long
 }
 
 func (k *keys) rsa() *rsa.PrivateKey {

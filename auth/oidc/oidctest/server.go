@@ -39,9 +39,9 @@ type Person struct {
 type Behaviour struct {
 	Down        bool                 // every answer is 503
 	Stall       <-chan struct{}      // every answer waits to receive from this channel
-	Oversize    map[string]int       // by path ("/token"): the bytes of JSON in the answer
+	Oversize    map[string]int       // by path, such as "/token": the bytes of JSON in the answer
 	Status      map[string]int       // by path: the answer has only this status and the header Location
-	Location    string               // that header's value; the default is https://elsewhere.example/
+	Location    string               // the Location for Status; default https://elsewhere.example/
 	Metadata    func(map[string]any) // changes the configuration document
 	Refuse      string               // the error of the authorization response
 	OmitIss     bool                 // no iss in the authorization response

@@ -86,12 +86,13 @@ func (a *Authenticator) Copy() *Authenticator {
 	return c
 }
 
-// Change describes faults of the browser or the authenticator.
+// Change describes faults of the browser or the authenticator. A field that is set replaces or
+// changes what they would send.
 type Change struct {
-	Origin      string // of the client data
-	RPID        string // its hash is in the authenticator data
-	Challenge   string // base64url
-	Type        string // such as webauthn.get
+	Origin      string // the origin in the client data
+	RPID        string // the relying party whose hash is in the authenticator data
+	Challenge   string // the challenge in the client data, as base64url
+	Type        string // the type in the client data, such as webauthn.get
 	CrossOrigin bool
 	TopOrigin   string
 	Clear, Set  byte    // flags to clear and to set
@@ -101,7 +102,7 @@ type Change struct {
 	ID          []byte // the browser's id of the credential
 	// If Sign is set, it creates the signature, and the key is not used.
 	Sign func(message []byte) []byte
-	// ClientData and AuthenticatorData change the bytes after the signature.
+	// ClientData and AuthenticatorData change the bytes after they were signed.
 	ClientData, AuthenticatorData func([]byte) []byte
 	// Response changes the JSON object before it is encoded.
 	Response func(map[string]any)

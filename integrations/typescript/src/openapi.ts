@@ -174,7 +174,7 @@ export interface paths {
         put?: never;
         /**
          * Run bash over the library
-         * @description Everything but /tmp is read-only, and there is no network. A command that fails is a result with its exit code, not an error. sessionId names a sandbox of the token's grant, which is kept for 30 minutes after its last call. Without it, the grant's own sandbox is used, which is kept as long as the server keeps any.
+         * @description Everything but /tmp is read-only, and there is no network. A command that fails is a result with its exit code, not an error. sessionId names a sandbox of the token's grant, which is kept for 30 minutes after its last call. Without it, the grant's own sandbox is used, which is kept as long as any idle sandbox (sandbox.idle_stop).
          */
         post: operations["shell"];
         delete?: never;
@@ -404,7 +404,7 @@ export interface components {
         };
         Error: {
             error: components["schemas"]["ErrorDetail"];
-            /** @description The same message. */
+            /** @description The same text as error.message. */
             message: string;
             /** @description The HTTP status. */
             statusCode: number;
@@ -452,7 +452,7 @@ export interface components {
             kind: "file" | "list" | "error";
             /** @description Of the whole file. */
             lines?: number;
-            /** @description Of search-and-read: the lines of content that have most of the query's words, and at least 1. */
+            /** @description Of search-and-read: the number of lines of content with the largest number of the query's words, and at least 1. */
             matchCount?: number;
             /** @description The path to read next, for the rest. */
             next?: string;
@@ -621,7 +621,7 @@ export interface components {
         Results: {
             /** @description The paths of the results, the best first. */
             files: string[];
-            /** @description The lines of the results that have most of the query's words, in the order of the results. */
+            /** @description For each result, the first lines with the largest number of the query's words, in the order of the results. */
             matches: components["schemas"]["Match"][];
             notes?: string[];
             results: components["schemas"]["Result"][];
@@ -635,7 +635,7 @@ export interface components {
         };
         ResultsAndFiles: {
             files: components["schemas"]["File"][];
-            /** @description The lines of the results that have most of the query's words, in the order of the results. */
+            /** @description For each result, the first lines with the largest number of the query's words, in the order of the results. */
             matches: components["schemas"]["Match"][];
             notes?: string[];
             query: string;

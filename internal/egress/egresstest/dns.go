@@ -13,7 +13,7 @@ import (
 )
 
 // Answers maps each name to a list of answers. Each question gets the next answer, and the last
-// one repeats. Other names do not exist.
+// answer repeats. Other names do not exist.
 type Answers map[string][][]netip.Addr
 
 // Resolver starts a name server with these answers. It returns a resolver that only asks this
@@ -41,7 +41,7 @@ func At(addr string) *net.Resolver {
 }
 
 // Serve starts a name server on loopback that runs until the test ends, and returns its
-// address. It asks answer one question at a time.
+// address. It calls answer for one question at a time.
 func Serve(t testing.TB, answer func(dnsmessage.Question) ([]netip.Addr, dnsmessage.RCode)) string {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")

@@ -1,5 +1,6 @@
-// Package servicetest makes services over real stores for tests of the fronts. Call
-// [New] for a service with one person and their space, or [Empty] for one without people.
+// Package servicetest makes services over real stores, for tests of the packages that use package
+// service. Call [New] for a service with one person and their space, or [Empty] for a service
+// without people.
 package servicetest
 
 import (
@@ -38,8 +39,8 @@ type World struct {
 	Reviews  *reviews.Reviews
 	Pending  *pending.Store
 	Secrets  *secretscan.Scanner
-	Dir      string          // of the spaces and of all that is not in DB
-	Options  service.Options // of Service
+	Dir      string          // the directory of the spaces and of all other data that is not in DB
+	Options  service.Options // the options of Service
 	Owner    store.User
 	Space    space.SpaceID
 	t        testing.TB

@@ -14,10 +14,10 @@ import (
 	"satchel/sandbox/protocol"
 )
 
-// A sandbox boots with three empty places for the directories of its space. It gets the
-// directories when a user needs it, so a sandbox can boot before its user is known. The
-// places are in a file system whose mounts propagate to the gofers: each gofer receives
-// only the mounts below its own places.
+// A sandbox boots with three empty directories, its places. When a user needs the sandbox,
+// the directories of a space are mounted there, so a sandbox can boot before its user is
+// known. The places are in a file system whose mounts propagate to the gofers: each gofer
+// receives only the mounts below the places of its own sandbox.
 
 // placesDir returns the directory with the places of all sandboxes.
 func placesDir(runDir string) string { return filepath.Join(runDir, "places") }
@@ -54,8 +54,8 @@ func (o *owner) makePlaces(id space.SandboxID) error {
 	return nil
 }
 
-// removePlaces removes a sandbox's directories. It deletes only empty directories,
-// because below a mount are the files of a space.
+// removePlaces unmounts what is attached to a sandbox's places, and removes the places. It
+// deletes only empty directories, because below a mount are the files of a space.
 func (o *owner) removePlaces(id space.SandboxID) error {
 	lower, git, library := o.places(id)
 	for _, place := range []string{lower, git, library} {
@@ -75,7 +75,7 @@ func (o *owner) removePlaces(id space.SandboxID) error {
 	return nil
 }
 
-// attach gives a sandbox its directories.
+// attach mounts the directories of a space at a sandbox's places, read-only.
 func (o *owner) attach(id space.SandboxID, req *link.AttachRequest) error {
 	b := o.find(id)
 	if b == nil || req == nil {

@@ -59,7 +59,7 @@ type ownedContainer struct {
 
 	mu      sync.Mutex
 	stopped bool        // a stop was requested
-	oom     bool        // the watchdog killed it
+	oom     bool        // the watchdog killed the container, which used too much memory
 	killed  link.Killed // whether a failed start was killed; set before started is closed
 }
 
@@ -124,7 +124,7 @@ func (o *owner) admit(id space.SandboxID) (*ownedContainer, error) {
 }
 
 // start boots an admitted container whose process 1 has stdio as its standard streams. If
-// it fails, it removes everything.
+// the boot fails, start removes everything.
 func (o *owner) start(b *ownedContainer, req *link.StartRequest, stdio []*os.File) error {
 	err := o.boot(b, req, stdio)
 	if err != nil {
@@ -178,7 +178,7 @@ func (o *owner) boot(b *ownedContainer, req *link.StartRequest, stdio []*os.File
 	}
 	pass := map[int]*os.File{}
 	for i, f := range stdio {
-		pass[i] = f // the caller closes it
+		pass[i] = f // the caller closes f
 	}
 	b.c, err = container.New(o.runsc, container.Args{
 		ID: string(b.id), Spec: cfg, BundleDir: b.bundle,
@@ -197,7 +197,7 @@ func (o *owner) boot(b *ownedContainer, req *link.StartRequest, stdio []*os.File
 	if b.gofer, err = host.OpenProcess(b.c.GoferPid.Load()); err != nil {
 		return err
 	}
-	// No program of the sandbox has run yet.
+	// No program of the sandbox has run yet, so the limits apply to all of them.
 	b.limit = req.Limits.Memory
 	if b.group, err = o.makeGroup(b.id, req.Limits); err != nil {
 		return err
@@ -213,8 +213,8 @@ func (o *owner) boot(b *ownedContainer, req *link.StartRequest, stdio []*os.File
 	return nil
 }
 
-// makeGroup creates the cgroup of a sandbox; nil if cgroups cannot be used or there are no
-// limits.
+// makeGroup creates the cgroup of a sandbox. It returns nil if cgroups cannot be used or if
+// there are no limits.
 func (o *owner) makeGroup(id space.SandboxID, lim space.Limits) (*host.Cgroup, error) {
 	if o.cgroups.Version == 0 || lim.Memory == 0 && lim.Processes == 0 && lim.CPUs == 0 {
 		return nil, nil
@@ -234,7 +234,7 @@ func hostTasks(processes int) int { return 512 + 8*processes }
 func (b *ownedContainer) whetherKilled(err error) link.Killed {
 	switch {
 	case b.group != nil && b.group.OOMKilled():
-		return "" // there is too little memory to start
+		return "" // the sandbox was killed, because its limit is too low for a start
 	case b.c == nil && endedEarly(err):
 		return link.KilledPerhaps
 	}
@@ -257,8 +257,8 @@ func endedEarly(err error) bool {
 	return strings.Contains(err.Error(), io.EOF.Error()) || strings.Contains(err.Error(), "unexpected end of JSON input")
 }
 
-// inUserNamespace puts the sentry and the gofer into their own user namespace with the
-// single user, if the child is not root: gVisor requires this.
+// inUserNamespace puts the sentry and the gofer into their own user namespace if the child is not
+// root, as gVisor requires. The namespace has only the child's own user.
 func inUserNamespace(cfg *specs.Spec) {
 	uid, gid := os.Geteuid(), os.Getegid()
 	if uid == 0 {
@@ -269,8 +269,8 @@ func inUserNamespace(cfg *specs.Spec) {
 	cfg.Linux.GIDMappings = []specs.LinuxIDMapping{{ContainerID: uint32(gid), HostID: uint32(gid), Size: 1}}
 }
 
-// runAs puts this process's user into cfg. If that is not root, gVisor runs the sentry and the
-// gofer as this user. The sentry reads the user of process 1 from the bundle instead.
+// runAs puts this process's user into cfg. If the user is not root, gVisor runs the sentry and
+// the gofer as this user. The sentry reads the user of process 1 from the bundle instead.
 func runAs(cfg *specs.Spec) {
 	cfg.Process.User.UID, cfg.Process.User.GID = uint32(os.Geteuid()), uint32(os.Getegid())
 }
@@ -309,8 +309,8 @@ func (o *owner) keep(b *ownedContainer) {
 	}
 	e.Killed = wasKilled && !e.Stopped && !e.OutOfMemory
 	o.clean(b)
-	// Send this before forget, after which a stop is answered: the Runtime must know of the end
-	// when it gets that answer.
+	// Send the message before forget, which lets a waiting stop return. The Runtime must know
+	// of the end when it gets the answer to the stop.
 	_ = o.link.Send(link.Message{Op: link.Ended, Sandbox: b.id, End: e})
 	o.forget(b)
 }
@@ -461,7 +461,7 @@ func (o *owner) stats(id space.SandboxID) (space.SandboxStats, error) {
 		return space.SandboxStats{}, errNoSandbox
 	}
 	<-b.started
-	if b.sentry == nil {
+	if b.sentry == nil || b.gofer == nil {
 		return space.SandboxStats{}, errNoSandbox
 	}
 	return b.measure(), nil

@@ -13,7 +13,8 @@ import (
 
 // assembleRoot assembles the root file system of all sandboxes, once, in this process's own
 // mount namespace: the mounts are invisible to the rest of the host and vanish with the
-// process. So every sandbox has a single mount, which boots faster than one for each part.
+// process. A sandbox then needs only one mount for its root, and boots faster than with a mount
+// for each part.
 func assembleRoot(c link.Config) (string, error) {
 	// Keep the mounts made here invisible outside.
 	if err := unix.Mount("", "/", "", unix.MS_SLAVE|unix.MS_REC, ""); err != nil {

@@ -14,7 +14,7 @@ import (
 	"satchel/sandbox/gvisor/link"
 )
 
-// runscConfig is gVisor's configuration, the same for every sandbox.
+// runscConfig returns gVisor's configuration, which is the same for every sandbox.
 func runscConfig(c link.Config, openFiles uint64) (*config.Config, error) {
 	fs := flag.NewFlagSet("runsc", flag.ContinueOnError)
 	config.RegisterFlags(fs)
@@ -72,9 +72,10 @@ func keepDescriptorsFree() error {
 	return nil
 }
 
-// direntCache limits the cache by the limit of open files. An entry holds up to two host
-// files, and the directories above the entries hold as many again. After a command has
-// walked a large tree, the sentry must still be able to open the next program.
+// direntCache returns how many directory entries gVisor may cache: at most a quarter of the limit
+// of open files. An entry holds up to two host files, and the directories above the entries hold
+// as many again. After a command has walked a large tree, the sentry must still be able to open
+// the next program.
 func direntCache(want int, openFiles uint64) int {
 	return int(min(uint64(want), openFiles/4))
 }

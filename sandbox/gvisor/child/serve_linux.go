@@ -24,8 +24,8 @@ const (
 // gone. They die with the child in any case.
 const drainTimeout = 5 * time.Second
 
-// ownSandboxes runs the runtime child. It ends when its Runtime ends for any reason,
-// because the kernel then closes the socket's other end.
+// ownSandboxes is the main function of a Runtime's child process. It returns when the Runtime
+// ends for any reason, because the kernel then closes the socket's other end.
 func ownSandboxes() int {
 	if _, err := unix.GetsockoptInt(childSocketFD, unix.SOL_SOCKET, unix.SO_TYPE); err != nil {
 		fmt.Fprintln(os.Stderr, "satchel-sandbox is started by the server only")

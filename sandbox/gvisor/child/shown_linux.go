@@ -19,14 +19,15 @@ import (
 const shownFile = "shown.json"
 
 // shown is the size of the machine as seen inside. Programs choose their heaps and threads
-// by it, and the host's figures should stay private. gVisor would take it from cgroups that
-// it creates, but it creates none here.
+// by it, and the host's figures should stay private. gVisor would take the size from cgroups
+// that it creates, but here it creates none.
 type shown struct {
 	Memory int64 `json:"memory"` // bytes; 0: the host's
 	CPUs   int   `json:"cpus"`   // 0: the host's
 }
 
-// leastCPUs is also gVisor's minimum: with one processor, programs omit their locks.
+// leastCPUs is the minimum of shown.CPUs. gVisor has the same minimum, because programs omit
+// their locks if there is only one processor.
 const leastCPUs = 2
 
 func shownOf(lim space.Limits, host int) shown {
@@ -63,7 +64,8 @@ func showLimits(args []string) []string {
 	return withShown(args, boot, s)
 }
 
-// withShown replaces flags of the boot command.
+// withShown returns args with the flags of the boot command that show s. boot is the index of
+// the command in args.
 func withShown(args []string, boot int, s shown) []string {
 	var add []string
 	out := slices.Clone(args[:boot+1])
@@ -82,13 +84,13 @@ func withShown(args []string, boot int, s shown) []string {
 		if !strings.HasPrefix(args[i], "-") || !drop[name] {
 			out = append(out, args[i])
 		} else if !joined {
-			i++ // its value
+			i++ // skip the flag's value
 		}
 	}
 	return out
 }
 
-// flagOf returns the value of a flag, however it was written; "" without it.
+// flagOf returns the value of a flag in any of its forms, or "" if the flag is missing.
 func flagOf(args []string, name string) string {
 	for i, a := range args {
 		flag := strings.TrimLeft(a, "-")

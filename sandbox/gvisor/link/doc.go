@@ -4,7 +4,7 @@
 package link
 
 // The first arguments of the sandbox program. With ChildCommand it becomes the owner of all
-// sandboxes. With ProbeCommand it ends at once: Check tries new namespaces this way.
+// sandboxes. With ProbeCommand it ends at once. The server starts it so to try new namespaces.
 const (
 	ChildCommand = "runtime"
 	ProbeCommand = "probe"

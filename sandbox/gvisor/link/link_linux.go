@@ -36,7 +36,7 @@ const (
 	Stop      Op = "stop"
 	Stats     Op = "stats"
 	Reap      Op = "reap"
-	Ended     Op = "ended" // an event from the child; its ID is zero
+	Ended     Op = "ended" // an event from the child; the ID of its Message is zero
 )
 
 // Message is a request, the reply to the request of the same ID, or an event.
@@ -54,22 +54,22 @@ type Message struct {
 	Ready  *ReadyInfo          `json:"ready,omitempty"`
 	// Error says why the request failed; empty if it succeeded.
 	Error string `json:"error,omitempty"`
-	// Killed says, after a failed start, whether something killed the sandbox.
+	// Killed says, after a failed start, whether something outside killed the sandbox.
 	Killed Killed `json:"killed,omitempty"`
 }
 
-// Killed says how certain it is that something outside ended a start.
+// Killed says how certain it is that something outside the sandbox ended its start.
 type Killed string
 
 const (
-	KilledSeen Killed = "seen" // the exit status of a process shows it
-	// KilledPerhaps means that the sentry or the gofer ended before it was ready. gVisor does
-	// not report how it ended, and a sandbox that cannot run on this machine ends in the
-	// same way.
+	KilledSeen Killed = "seen" // the exit status of a process shows that it was killed
+	// KilledPerhaps means that gVisor's sentry or gofer ended before it was ready. gVisor
+	// does not report how the process ended, and a sandbox that cannot run on this machine
+	// ends in the same way.
 	KilledPerhaps Killed = "perhaps"
 )
 
-// Config is the part of Options that the child needs.
+// Config is the part of the server's options for gVisor that the child needs.
 type Config struct {
 	RunDir        string   `json:"run_dir"`
 	Agent         string   `json:"agent"`
@@ -106,7 +106,7 @@ type ReadyInfo struct {
 type End struct {
 	Stopped     bool   `json:"stopped"`       // a stop request ended it
 	OutOfMemory bool   `json:"out_of_memory"` // it exceeded its memory limit
-	Killed      bool   `json:"killed"`        // something outside killed it
+	Killed      bool   `json:"killed"`        // something outside the sandbox killed it
 	Detail      string `json:"detail"`        // how the process of the sentry ended
 }
 
@@ -158,7 +158,7 @@ func (l *Link) Send(m Message, files ...*os.File) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// The other end always reads; if it does not, it is broken.
+	// The other end always reads. If it has not read within sendTimeout, it is broken.
 	_ = l.conn.SetWriteDeadline(time.Now().Add(sendTimeout))
 	n, _, err := l.conn.WriteMsgUnix(b, oob, nil)
 	if err == nil && n != len(b) {

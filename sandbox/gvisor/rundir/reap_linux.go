@@ -32,8 +32,8 @@ func Bundles(runDir string) string { return filepath.Join(runDir, "bundles") }
 // Reap destroys every sandbox that an earlier process left behind under runDir, and returns
 // how many there were. The caller holds the lock of runDir, so nobody owns any of them.
 //
-// Sandboxes end with the child that owns them, which removes their files and cgroups. Only a child
-// that was killed, or that could not remove everything, leaves remains.
+// A sandbox ends with the child process that owns it, which removes its files and cgroups. Only a
+// child process that was killed, or that could not remove everything, leaves remains.
 func Reap(runDir string, timeout time.Duration) (int, error) {
 	n, err := ReapUnowned(runDir, timeout, func(string) bool { return false })
 	if err != nil {
@@ -47,9 +47,9 @@ func Reap(runDir string, timeout time.Duration) (int, error) {
 	return n, nil
 }
 
-// ReapUnowned removes the processes, cgroups and files of sandboxes under runDir that
-// owned does not claim, and returns the number of these sandboxes. It removes a bundle
-// last, because the bundle leads to the rest.
+// ReapUnowned removes the processes, cgroups and files of the sandboxes under runDir for which
+// owned returns false. It returns the number of these sandboxes. It removes a bundle last,
+// because a later attempt finds the rest through the bundle.
 func ReapUnowned(runDir string, timeout time.Duration, owned func(id string) bool) (int, error) {
 	ids := map[string]bool{}
 	procs, err := Processes(Bundles(runDir))
@@ -111,7 +111,7 @@ func ReapUnowned(runDir string, timeout time.Duration, owned func(id string) boo
 var idInName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[0-9a-f]{64}`) })
 
 // removeRemains removes the remains of a sandbox without processes. It checks the ID,
-// because anything else could be any path.
+// because another text could lead to any path.
 func removeRemains(runDir, id string) error {
 	if !oci.ValidID(space.SandboxID(id)) {
 		return fmt.Errorf("%q is not a sandbox id", id)
@@ -157,7 +157,7 @@ func Processes(dir string) ([]Process, error) {
 		if err != nil {
 			continue // it has ended
 		}
-		// Now that the pid is held, check again.
+		// Check again, because another process may have had the pid until OpenProcess held it.
 		id := bundleOf(pid, dir)
 		if id == "" {
 			p.Close()
@@ -168,8 +168,8 @@ func Processes(dir string) ([]Process, error) {
 	return out, nil
 }
 
-// bundleOf returns the sandbox of a sentry or gofer whose bundle is in dir, or "" for other
-// processes.
+// bundleOf returns the ID of the sandbox of a sentry or gofer whose bundle is in dir, or "" for
+// other processes.
 func bundleOf(pid int, dir string) string {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil || !bytes.HasPrefix(b, []byte("runsc-")) {
@@ -184,7 +184,7 @@ func bundleOf(pid int, dir string) string {
 		if !ok && a == "--bundle" && i+1 < len(args) {
 			bundle, ok = args[i+1], true
 		}
-		// Any process on the machine can use this name and any arguments.
+		// Any process on the machine can use this name and any arguments, so check the path.
 		if id := filepath.Base(bundle); ok && filepath.Dir(bundle) == dir && oci.ValidID(space.SandboxID(id)) {
 			return id
 		}

@@ -47,7 +47,7 @@ var Build = sync.OnceValues(func() (programs.Programs, error) {
 		root = parent
 	}
 	build := exec.Command(filepath.Join(root, "scripts", "programs"))
-	build.Env = append(os.Environ(), "GOFLAGS=", "GOARCH=") // not the settings of a race test
+	build.Env = append(os.Environ(), "GOFLAGS=", "GOARCH=") // without the settings of a race test
 	if out, err := build.CombinedOutput(); err != nil {
 		return programs.Programs{}, fmt.Errorf("building the sandbox programs: %w\n%s", err, out)
 	}

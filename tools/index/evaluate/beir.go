@@ -179,8 +179,9 @@ func qrelsFile(dir string) (string, error) {
 	return "", fault.New(fault.NotFound, "%s has neither qrels.tsv nor qrels/test.tsv, so it does not say what its queries should find.", dir)
 }
 
-// readQrels reads judgments. A line contains a query's id, a document's id and a grade, with
-// tabs between them, or trec_eval's four columns, of which the second is ignored.
+// readQrels reads judgments. A line contains a query's id, a document's id and a grade, or
+// trec_eval's four columns, of which the second is ignored. Tabs separate the columns, or spaces
+// in a line without tabs. The first line may be a header.
 func (b *BEIR) readQrels(file string, known map[string]bool, queries map[string]int) error {
 	var repeated, strangers, nowhere oddity
 	first := true

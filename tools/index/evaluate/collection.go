@@ -35,7 +35,7 @@ type Collection struct {
 	Notes []string
 }
 
-// note adds a sentence about something that happened n times; example is the first.
+// note adds a sentence about an oddity that occurs n times; example is its first occurrence.
 func (c *Collection) note(n int, one, many, example string) {
 	switch {
 	case n == 1:
@@ -94,8 +94,8 @@ func newSource(docs []Document, read func()) *source {
 	return s
 }
 
-// blob returns an id of a document's content. If the document has none, its number serves as
-// well as a hash, because documents do not change during an evaluation.
+// blob returns an id of a document's content. If the document has no Blob, the id is made from
+// the document's number, because documents do not change during an evaluation.
 func (s *source) blob(i int) space.BlobID {
 	if b := s.docs[i].Blob; b != "" {
 		return b

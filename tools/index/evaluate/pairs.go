@@ -68,7 +68,7 @@ func cutPair(line string) (query, page string, ok bool) {
 	return strings.TrimSpace(query), strings.TrimSpace(page), true
 }
 
-// Relevant returns the documents that any query should find, sorted.
+// Relevant returns the documents that at least one query should find, sorted.
 func (c *Collection) Relevant() []space.Path {
 	var all []space.Path
 	for _, q := range c.Queries {
@@ -89,13 +89,13 @@ func (c *Collection) Missing(absent []space.Path, where string) error {
 	}
 	all := c.Relevant()
 	if len(absent) == len(all) {
-		return fault.New(fault.Invalid, "None of the %d pages to find is in %s, such as %q: are the paths relative to it?", len(all), where, string(absent[0]))
+		return fault.New(fault.Invalid, "None of the %d pages that the queries name is in %s (for example %q is not). Are the paths relative to it?", len(all), where, string(absent[0]))
 	}
 	c.note(len(absent), "page is not in "+where+"; it counts as one that is not found", "pages are not in "+where+"; they count as not found", string(absent[0]))
 	return nil
 }
 
-// AddDirectory adds the files of a directory as documents, each by its path.
+// AddDirectory adds the files of a directory as documents, with their paths as ids.
 // It leaves out links and everything that is named .git.
 func (c *Collection) AddDirectory(dir string) error {
 	if st, err := os.Stat(dir); err != nil {

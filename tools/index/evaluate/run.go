@@ -136,9 +136,9 @@ func (b *Built) Close() error {
 // patience is the time between two calls of Wait's progress.
 const patience = time.Second / 2
 
-// Wait returns when all passages have their vectors, if the options contain an embedder. It
-// calls progress with the number of passages that have a vector, and the number of all
-// passages. It does not wait for the collections of [BuildLibraries].
+// Wait returns when all passages of the documents of [Build] have their vectors. If the options
+// contain no model, Wait returns at once. It calls progress with the number of passages that
+// have a vector, and the number of all passages. It does not wait for [BuildLibraries].
 func (b *Built) Wait(ctx context.Context, progress func(done, total int)) error {
 	for {
 		some, cancel := context.WithTimeout(ctx, patience)

@@ -40,7 +40,7 @@ func openRegular(file string) (*os.File, error) {
 	return f, nil
 }
 
-// eachLine calls each for every line of a file that is not blank. It removes a byte order mark
+// eachLine calls each for every line of a file, except blank lines. It removes a byte order mark
 // and accepts both kinds of line ends. The text of a line is valid until each returns. The
 // errors of eachLine name the file.
 func eachLine(file string, each func(textLine) error) error {

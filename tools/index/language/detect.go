@@ -16,8 +16,8 @@ const (
 	sampleWords = 400
 	minStops    = 3 // how many stop words a page must contain
 	// minShare is the least share of a language's stop words in all words of the page. A word of
-	// several languages counts in part for each. Prose has .2 to .4, and a table of names almost
-	// none.
+	// several languages counts in part for each. The share is 0.2 to 0.4 in prose, and almost 0
+	// in a table of names.
 	minShare = 0.05
 	minLead  = 1.4 // the least ratio of the best score to the score of the next language
 	// scriptShare is the share of a page's letters that must be in the script of its language.
@@ -73,7 +73,7 @@ func OfQuery(words []string) Guess {
 		c.add(w)
 	}
 	if l := c.script(0); l != "" {
-		if l == "zh" { // without kana, the query may be Japanese
+		if l == "zh" { // a query without kana may be Japanese too
 			return Guess{Langs: []string{"zh", "ja"}}
 		}
 		return Guess{Langs: []string{l}, Sure: true}
@@ -90,7 +90,7 @@ type count struct {
 	kana, hangul, han, cyrillic       int
 	arabic, thai, hindi, greek, hebre int
 	ukrainian, persian                int
-	score                             [64]float64 // indexed like order
+	score                             [64]float64 // by language, indexed like stops.order
 }
 
 func (c *count) add(text string) {

@@ -34,7 +34,8 @@ func Normal(tag string) string {
 	return tag
 }
 
-// Base returns a language without its region: pt for pt-br.
+// Base returns a language without its region, such as pt for pt-br. It replaces nb, nn, iw and in
+// by the codes that this package uses.
 func Base(tag string) string {
 	code, _, _ := strings.Cut(tag, "-")
 	switch code {
@@ -72,7 +73,7 @@ var codes = sync.OnceValue(func() map[string]bool {
 	return m
 })
 
-// Known reports whether a tag names a language that can occur in a path.
+// Known reports whether the language of a tag is in codes, or is Norwegian ("no").
 func Known(tag string) bool {
 	code, _, _ := strings.Cut(Normal(tag), "-")
 	return codes()[code] || code == "no"

@@ -106,8 +106,8 @@ func Term(word string) string {
 }
 
 // isSteady reports whether a word consists only of Chinese, Japanese and Korean characters.
-// Such words have one form and no stem. Stemming them would be slow, because there are many
-// pairs of characters.
+// Such words have one form and no stem. Stemming them would be slow, because the index splits
+// texts in these scripts into pairs of characters, which are many words.
 func isSteady(word string) bool {
 	for _, r := range word {
 		switch {
@@ -192,9 +192,9 @@ func run(stem func(*snowballstem.Env) bool, word string) (stemmed string) {
 
 // stemArabic removes the article and the endings of a folded word: "ال", alone or after a
 // conjunction or preposition, and the endings of number, gender and possession. It is the light
-// stemmer of Larkey, Ballesteros and Connell ("Light Stemming for Arabic", 2007, light10),
-// which finds more than a root stemmer. The generated stemmer expects letters that are not
-// folded.
+// stemmer of Larkey, Ballesteros and Connell ("Light Stemming for Arabic", 2007, light10). With
+// it, searches find more than with a root stemmer. The generated stemmer expects letters that
+// are not folded.
 func stemArabic(word string) string {
 	r := []rune(word)
 	if len(r) > 3 && r[0] == 'و' {

@@ -9,8 +9,8 @@ import (
 )
 
 // Terms are the entries of the index and of queries. A term consists of ASCII letters, ASCII
-// digits and bytes from 0x80 on. FTS5's "ascii" tokenizer passes these through one by one, so
-// it never splits or changes a term.
+// digits and bytes from 0x80 on. For FTS5's "ascii" tokenizer, all of these are parts of words,
+// so it never splits or changes a term.
 
 const (
 	MaxTermBytes = 64  // longer runs are not words (base64, minified code)
@@ -30,7 +30,7 @@ type Word struct {
 	Own string
 }
 
-// token is a Word with ids in place of texts, because a build counts words by the million.
+// token is a Word with ids in place of texts, because building an index reads millions of words.
 type token struct {
 	start, end  int
 	word        wordID
@@ -55,8 +55,8 @@ type Analyzer struct {
 // NewAnalyzer returns an analyzer for queries and updates.
 func NewAnalyzer() *Analyzer { return &Analyzer{Known: NewVocabulary(queryWords)} }
 
-// NewBuilder returns an analyzer for building a whole index. It caches more words than one for
-// queries.
+// NewBuilder returns an analyzer for building a whole index. It caches more words than an
+// analyzer for queries.
 func NewBuilder() *Analyzer { return &Analyzer{Known: NewVocabulary(buildWords)} }
 
 // In sets the language of the following texts; "" means unknown. The language only affects
@@ -70,7 +70,7 @@ func (a *Analyzer) In(lang string) {
 
 // OwnTerm returns the term of a stem in a language. It differs from the terms of other languages
 // and from the results of language.Term. Otherwise a word would find pages in another language
-// with a word of the same spelling, and stems could replace misspelt words.
+// with a word of the same spelling, and a search could take a stem for a correctly spelt word.
 func OwnTerm(lang, stem string) string {
 	if stem == "" {
 		return ""
@@ -307,7 +307,7 @@ func (v *vocabulary) bigrams(text string, i int, yield func(token)) int {
 }
 
 // cut returns the positions at which the parts of a camelCase, PascalCase or letter-digit
-// word begin, except the first. They are valid until the next call.
+// word begin, except the first. The result is valid until the next call.
 func (v *vocabulary) cut(s string) []int {
 	v.marks = v.marks[:0]
 	if len(s) < 3 {
@@ -352,7 +352,7 @@ func (a *Analyzer) Terms(text string, dst, extra []string) (words, extras []stri
 	return dst, extra
 }
 
-// IsWhole reports whether the words of a text, joined, have the term identifier.
+// IsWhole reports whether identifier is the term of all words of the text, joined into one.
 func (a *Analyzer) IsWhole(text, identifier string) bool {
 	// The first letter usually decides, because no stemmer changes it.
 	if identifier == "" || text != "" && IsWordByte(text[0]) && identifier[0] < utf8.RuneSelf && text[0]|0x20 != identifier[0]|0x20 {
@@ -366,7 +366,7 @@ func (a *Analyzer) IsWhole(text, identifier string) bool {
 // maxPhrase is how many words of a phrase are used.
 const maxPhrase = 32
 
-// Phrase returns the terms of the words of a phrase.
+// Phrase returns the terms of the first maxPhrase words of a phrase.
 func (a *Analyzer) Phrase(text string) []string {
 	words, _ := a.Terms(text, nil, nil)
 	return words[:min(len(words), maxPhrase)]

@@ -9,8 +9,8 @@ import (
 type Chunk struct {
 	Start, End int      // bytes in the file
 	Lines      [2]int   // first and last line, counted from 1
-	Crumbs     []string // the headings above its start or at it, outermost first
-	Headings   []string // the headings within the chunk; the first may begin it
+	Crumbs     []string // the headings of the sections in which the chunk starts, outermost first
+	Headings   []string // the headings within the chunk; the first may be on its first line
 	// Anchors holds the anchor of the last heading above the start ("" if there is none), and
 	// then the anchor of each of Headings.
 	Anchors []string
@@ -20,7 +20,7 @@ type Chunk struct {
 }
 
 const (
-	ChunkTarget = 2 << 10  // chunks are merged up to this size; above it, a blank line ends one
+	ChunkTarget = 2 << 10  // chunks are merged up to this size; above it, a blank line ends a chunk
 	ChunkSplit  = 4 << 10  // a chunk of this size ends at any line
 	MaxFence    = 32 << 10 // longer code fences are cut
 	maxLine     = 8 << 10  // longer lines are read as several
@@ -38,7 +38,7 @@ type Line struct {
 	// closing tag.
 	Structure bool
 	Group     group
-	First     int // for lines of a group, the index of its first line
+	First     int // for lines of a group, the index of the group's first line
 }
 
 // group is the kind of block that a line continues.
@@ -47,8 +47,8 @@ type group uint8
 const (
 	alone   group = iota
 	InFence       // code, comments, scripts: kept whole up to MaxFence
-	InTable       // rows: kept whole up to ChunkTarget, then cut between any two
-	inBlock       // front matter, a notebook's cell: like InFence, but with nothing to repeat
+	InTable       // rows: kept whole up to ChunkTarget, then cut between any two rows
+	inBlock       // front matter, a notebook's cell: like InFence, but Chunk.Head repeats nothing
 )
 
 // eachLine calls f with the bounds of every line, the line feed included.
@@ -63,7 +63,7 @@ func eachLine(data []byte, f func(start, end int)) {
 	}
 }
 
-// PlainLines returns the lines of a text without any structure.
+// PlainLines returns the lines of a text. It marks blank lines, but no headings or blocks.
 func PlainLines(data []byte) []Line {
 	lines := make([]Line, 0, bytes.Count(data, []byte{'\n'})+1)
 	n := 0
@@ -129,7 +129,7 @@ func softCut(b []byte) int {
 }
 
 // cutChunks cuts at headings, merges small neighbours and splits large sections. Every line is
-// in exactly one chunk, and the lines keep their order.
+// in exactly one chunk, unless there are more than maxChunks. The lines keep their order.
 func cutChunks(lines []Line, maxChunks int) (chunks []Chunk, truncated bool) {
 	if len(lines) == 0 {
 		return nil, false
@@ -227,8 +227,8 @@ func (l Line) head(lines []Line) [2]int {
 	return [2]int{first.Start, end}
 }
 
-// sectionSizes returns, for each heading, the bytes from the heading to the next heading that
-// follows text. So a heading stays with its text.
+// sectionSizes returns, for each heading, the bytes from the heading to the next heading that text
+// separates from it. So a heading without text stays with the section below it.
 func sectionSizes(lines []Line) map[int]int {
 	sizes := map[int]int{}
 	end := lines[len(lines)-1].End

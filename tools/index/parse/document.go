@@ -34,7 +34,7 @@ type Document struct {
 type ChunkTerms struct {
 	Length [FieldCount]int64 // number of words in each field
 	Tokens Tokens
-	Terms  []termCount   // each once
+	Terms  []termCount   // each term once
 	Known  *VocabularyID // the vocabulary of the terms' ids
 	Texts  []string      // the texts of terms, by id
 }
@@ -105,7 +105,7 @@ func (a *Analyzer) Analyse(c space.FileChange, data []byte, date time.Time, maxC
 	return d
 }
 
-// ChunkTerms analyses the chunks of a page. The result only depends on the arguments, because
+// ChunkTerms analyses the chunks of a page. The result must depend only on the arguments, because
 // Writer.Remove computes the terms of a deleted page again.
 func (a *Analyzer) ChunkTerms(name string, p *Page, text []byte) []ChunkTerms {
 	f := Format(name)
@@ -151,8 +151,8 @@ func (a *Analyzer) ChunkTerms(name string, p *Page, text []byte) []ChunkTerms {
 		field(FieldTitle, title...)
 		field(FieldCrumb, heads...)
 		field(FieldBody, body...)
-		// Copies without spare capacity (except for the checksum), because they may wait long to
-		// be written.
+		// Keep copies without spare capacity (except for the checksum), because it may take long
+		// until they are written.
 		t.Terms, t.Known, t.Texts = slices.Clone(a.counts), a.Known.id, a.Known.texts
 		t.Tokens = append(make(Tokens, 0, len(a.bytes)+sealBytes), a.bytes...)
 	}

@@ -81,15 +81,15 @@ const (
 	FormatMarkdown                // and MDX
 	formatMarkup                  // Org
 	formatRestructured            // reStructuredText
-	formatAsciiDoc                //
-	FormatHTML                    //
-	FormatTranscript              // subtitles with times
-	FormatNotebook                // Jupyter's
-	FormatTable                   // CSV, TSV
-	formatData                    // JSON, YAML and similar: no sections
-	formatSource                  // programs
-	formatJSX                     // programs with markup: JSX, TSX
-	formatComponent               // markup with programs: Vue, Astro, Svelte
+	formatAsciiDoc
+	FormatHTML
+	FormatTranscript // subtitles with times
+	FormatNotebook   // Jupyter notebooks
+	FormatTable      // CSV, TSV
+	formatData       // JSON, YAML and similar: no sections
+	formatSource     // programs
+	formatJSX        // programs with markup: JSX, TSX
+	formatComponent  // markup with programs: Vue, Astro, Svelte
 )
 
 // isMarkup reports whether markupLines reads files of the format.

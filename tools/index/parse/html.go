@@ -18,7 +18,7 @@ var (
 	htmlMeta    = Lazily(`(?is)<meta\s[^<>]*?\bname\s*=\s*["']?(description|keywords)["']?[^<>]*?\bcontent\s*=\s*(?:"([^"<>]*)"|'([^'<>]*)')`)
 )
 
-// htmlFrontMatter reads the head of a page.
+// htmlFrontMatter returns the description and the keywords in the head of a page.
 func htmlFrontMatter(data []byte) (fm frontMatter) {
 	head := data[:min(len(data), MaxFence)]
 	if i := bytes.Index(head, []byte("<body")); i >= 0 {

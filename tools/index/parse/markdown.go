@@ -120,7 +120,7 @@ func (c *commentEnds) opened(l Line) string {
 // FenceState follows fenced code blocks (CommonMark 4.5), also within quotes
 // and list items.
 type FenceState struct {
-	Char   byte // 0: none is open
+	Char   byte // 0: no fence is open
 	N      int
 	Quoted bool // the fence is in a quote, and ends with the quote at the latest
 }

@@ -75,8 +75,8 @@ func prefixedHeadings(lines []Line, from int, text func(int) string, mark byte, 
 	}
 }
 
-// restructuredHeadings marks titles that are underlined, or also overlined. The level of a
-// title depends on the order in which its kind of line first appears.
+// restructuredHeadings marks titles that have a line of marks below them, or below and above. The
+// level of a title depends on the order in which its kind of line first appears.
 func restructuredHeadings(lines []Line, from int, text func(int) string) {
 	var levels []string
 	adorn := func(i int) byte {

@@ -65,8 +65,8 @@ func readableMarkdown(text string) string {
 	return out.String()
 }
 
-// isStatement reports whether a line begins an import or export of MDX. In a sentence,
-// neither word is followed by a name and then "from", a brace or an equals sign.
+// isStatement reports whether a line begins an import or export of MDX. A sentence can begin with
+// the same words, but it does not continue like a statement, for example with "from" or a brace.
 func isStatement(l string) bool {
 	if rest, ok := strings.CutPrefix(l, "import "); ok {
 		return strings.Contains(rest, " from ") || strings.HasPrefix(rest, "{") || strings.HasPrefix(rest, "'") || strings.HasPrefix(rest, "\"") || strings.HasPrefix(rest, "* as ")

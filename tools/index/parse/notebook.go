@@ -7,8 +7,7 @@ import (
 )
 
 // A Jupyter notebook is JSON in which programs write each line of a cell on a separate line. It
-// is read line by line, so that the lines and chunks have the numbers of the file's lines. A
-// notebook on a single line is plain text.
+// is read line by line, not as JSON, so that the line numbers of chunks are those of the file.
 
 // notebookLines keeps cells whole, and marks the headings in Markdown cells.
 func notebookLines(data []byte) []Line {

@@ -75,7 +75,8 @@ func (t Tokens) Field(f int) Words {
 	}
 }
 
-// Hold reports whether one of the fields contains the terms next to one another.
+// Hold reports whether one of the fields contains the terms of a phrase in order, next to each
+// other.
 func (t Tokens) Hold(phrase []string) bool {
 	want := make([]uint32, len(phrase))
 	for i, p := range phrase {

@@ -62,7 +62,7 @@ func cutVersion(name string) (version, rest string) {
 // directories have these names too.
 var channels = []string{"latest", "stable", "current", "next", "nightly", "canary", "unstable"}
 
-// Family returns the part of a page's path that is the same for its other languages and
+// Family returns a key from a page's path that is the same for the page in other languages and
 // versions.
 func Family(name string) string {
 	_, name = language.OfPath(name)

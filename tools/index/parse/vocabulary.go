@@ -214,7 +214,8 @@ func (v *vocabulary) ownStem(w wordID, raw, lang string) termID {
 	return s.term
 }
 
-// lowerASCII returns an ASCII word in lower case, which does not change its term.
+// lowerASCII returns an ASCII word in lower case, and any other word unchanged. The term of a word
+// does not depend on the case of its letters.
 func lowerASCII(s string) string {
 	upper := false
 	for i := range len(s) {

@@ -36,7 +36,7 @@ func (q *Parsed) dated(name, key, value, rest string, not bool, now time.Time) s
 		a, okA := querySpan(from, now)
 		b, okB := querySpan(to, now)
 		switch {
-		case not && okA: // as for a span below
+		case not && okA: // two bounds can only express the part before the excluded range
 			before(a.from)
 			return rest
 		case not && okB:
@@ -114,7 +114,7 @@ func querySpan(s string, now time.Time) (span, bool) {
 	if sp, ok := writtenMonth(s, now); ok {
 		return sp, true
 	}
-	if t, ok := parse.Date(strings.ToUpper(s)); ok { // for the T and the Z of a time
+	if t, ok := parse.Date(strings.ToUpper(s)); ok { // the T and the Z of a time must be capitals
 		switch len(s) {
 		case len("2006"):
 			return span{t, t.AddDate(1, 0, 0)}, true

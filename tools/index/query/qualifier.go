@@ -136,7 +136,7 @@ var sortOrders = map[string]SortOrder{
 	"relevance": ByRelevance, "best": ByRelevance, "score": ByRelevance, "rank": ByRelevance,
 }
 
-// plausible reports whether a qualifier can have a value.
+// plausible reports whether the qualifier called name can have the value.
 func plausible(name, value string, now time.Time) bool {
 	switch name {
 	case "path":
@@ -259,8 +259,8 @@ func tidyVersion(v string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(v, ".x"), ".*")
 }
 
-// Single splits the filters into filters of one value each. It leaves out sources, which are
-// not a property of documents.
+// Single splits the filters into filters of one value each. It leaves out excluded values, and
+// sources, which are not a property of documents.
 func (f Filters) Single() []Filters {
 	var all []Filters
 	for _, v := range f.Path.Is {

@@ -13,7 +13,7 @@ import (
 // Parsed is a parsed query. Every query can be parsed: unknown syntax counts as words, with
 // notes.
 type Parsed struct {
-	Explain bool     // see Query.Explain
+	Explain bool     // see Explain of index.Query
 	Words   []string // in order, as written
 	Phrases []string // a document must contain them
 	Without []string // words and phrases that a document must not contain
@@ -77,7 +77,7 @@ func cleanQuery(s string) string {
 		switch {
 		case unicode.IsControl(r) || unicode.IsSpace(r), r == utf8.RuneError:
 			return ' '
-		case r == 0x200c || r == 0x200d: // they distinguish words in Persian and Indian scripts
+		case r == 0x200c || r == 0x200d: // these distinguish words in Persian and Indian scripts
 			return r
 		case unicode.Is(unicode.Cf, r):
 			return -1
@@ -113,7 +113,7 @@ func (p *queryParser) next() bool {
 	if p.rest == "" {
 		return false
 	}
-	at := strings.TrimLeft(p.rest, "(") // "(source:nuxt OR …)"
+	at := strings.TrimLeft(p.rest, "(") // ignore parentheses, as in "(source:nuxt OR …)"
 	at, not := p.cutMinus(at)
 	if phrase, rest, ok := cutQuoted(at); ok && p.phrases < MaxPhrases && endsWord(rest) {
 		p.phrases++
@@ -149,8 +149,8 @@ func (p *queryParser) next() bool {
 
 // cutMinus reads the minus sign of an exclusion. The sign of a command's option is not an
 // exclusion. A sign before one or two letters or digits ("ls -la", "-40") is not an exclusion
-// either, because many commands and numbers end that way and people rarely want to exclude
-// them.
+// either, because options and numbers often look like this, and people rarely exclude such short
+// words.
 func (p *queryParser) cutMinus(s string) (rest string, not bool) {
 	if len(s) < 2 || s[0] != '-' || p.command {
 		return s, false

@@ -17,14 +17,14 @@ type Candidate struct {
 	Chunks            []Chunk          // matching chunks, best first
 	Why               *Explanation     // nil unless the query asks for it
 	Header            *postings.Header // nil until readHeaders
-	*postings.Passage                  // of Chunks[0]; nil until Load
+	*postings.Passage                  // the passage of Chunks[0]; nil until Load
 
-	terms   uint64     // the terms in the best chunk; see chunkMatch
+	terms   uint64     // which terms the best chunk has; see chunkMatch
 	path    space.Path // set by weighEvidence; equal scores are sorted by it
 	variant string     // see variantKey
 
-	// Also lists the shown paths of documents that this one represents: the first maxAlso
-	// of all AlsoCount.
+	// AlsoCount is how many documents this document represents. Also lists the shown paths of the
+	// first maxAlso of them.
 	Also      []string
 	AlsoCount int
 }
@@ -36,8 +36,8 @@ type Chunk struct {
 	heads heads
 }
 
-// Passages returns the ids of the matching chunks whose score is at least a share of the best
-// one's, best first.
+// Passages returns the ids of the matching chunks whose score is at least share times the best
+// score, best first.
 func (c *Candidate) Passages(share float64) (ids []int64) {
 	for _, k := range c.Chunks {
 		if k.score >= share*c.Chunks[0].score {
@@ -53,7 +53,7 @@ const secondChunk = 0.05
 
 // leadChunk is the share of its score that the first chunk of a page with headings adds to the
 // page's score if the query is a sentence: such a page first says what it is about. A text
-// without headings may begin with something else, and a name can be anywhere.
+// without headings may begin with something else. A name can be anywhere on a page.
 const leadChunk = 0.4
 
 // candidates returns the documents of one database that match any of the terms, with
@@ -97,13 +97,13 @@ func (u *Run) candidates(ctx context.Context, s *Source, terms []Term, sc *score
 // ranking.
 const chunksPerDocument = 4
 
-// byDocument groups chunks, best first, by document, and scores the documents. The score is
-// that of the best chunk, plus a little for the next ones, plus lead times that of the
-// page's first chunk. It grows with the share of the query that the best chunk contains.
+// byDocument groups chunks, best first, by document, and scores the documents. A document has the
+// score of its best chunk, plus a little for the next ones, plus lead times the score of the
+// page's first chunk. The score then grows with the share of the query that the best chunk has.
 func (s *Source) byDocument(best []chunkMatch, cover *coverage, lead float64, explain bool) []*Candidate {
 	place := make(map[int64]int32, len(best))
-	of := make([]int32, len(best)) // the document of each chunk
-	var counts []int32             // chunks of each document
+	of := make([]int32, len(best)) // for each chunk, the index of its document
+	var counts []int32             // the number of chunks of each document
 	for i, c := range best {
 		k, ok := place[c.id>>postings.ChunkBits]
 		if !ok {

@@ -11,25 +11,25 @@ import (
 	"satchel/tools/index/query"
 )
 
-// Copies have nearly the same words.
+// Limits for copies: texts that have nearly the same words.
 const (
-	// copyShare is the share of all words of two texts that copies have in common.
+	// copyShare is the least share of all words of two texts that copies have in common.
 	copyShare = 0.9
 	// copyWords is how many different words a text needs to count as a copy within its
-	// collection: a shorter one costs little to show. The same file in two collections is
-	// one page, even if it is short.
+	// collection. A shorter text costs little to show. The same file in two collections is one
+	// page, even if it is short.
 	copyWords = 12
 	// copyScore and copyLines limit how much the scores and lengths of copies may differ.
 	copyScore = 0.9
 	copyLines = 0.9
-	// copyBytes is how much of a text is compared.
+	// copyBytes is how many bytes of a text are compared.
 	copyBytes = 64 << 10
 )
 
-// collapse keeps one of the copies among the first documents: the first one or the newest
-// version. If several collections have the same file, it keeps the one of the collection
-// that the query names first. In an order other than relevance, it removes only copies of
-// the same file. It reads as many documents as an answer of limit hits needs.
+// collapse removes copies among the first documents. Of several copies, it keeps the first one or
+// the newest version. If several collections have the same file, it keeps the file of the
+// collection that is first in Request.Sources. In an order other than relevance, it removes only
+// copies of the same file. It reads as many documents as an answer of limit hits needs.
 func (u *Run) collapse(ctx context.Context, all []*Candidate) ([]*Candidate, error) {
 	q, limit := u.Parsed, u.limit
 	if len(all) < 2 {
@@ -77,8 +77,8 @@ func (u *Run) collapse(ctx context.Context, all []*Candidate) ([]*Candidate, err
 	return kept, nil
 }
 
-// replaces reports whether a document is of a newer version than its copy. A source that the
-// query names keeps its pages.
+// replaces reports whether a document is of a newer version than its copy, and may replace it. A
+// page of a source that the query names is replaced only by a page of another such source.
 func (u *Run) replaces(f, kept *Candidate) bool {
 	version := func(c *Candidate) string { return cmp.Or(c.Doc.Version, c.Source.Version) }
 	named := func(c *Candidate) bool { return slices.Contains(u.plan.named, c.Source) }
@@ -102,7 +102,7 @@ func copies(ctx context.Context, a, b *Candidate, words map[*Candidate]*bag, q *
 		return true, nil
 	}
 	if q.Sort != query.ByRelevance {
-		return false, nil // a list contains similar pages too
+		return false, nil // a list by date or path contains similar pages too
 	}
 	if x.Blob != y.Blob {
 		near := b.Score >= copyScore*a.Score || x.Title == y.Title
@@ -130,8 +130,8 @@ func copies(ctx context.Context, a, b *Candidate, words map[*Candidate]*bag, q *
 // bag holds the hashes of a text's blank-separated words.
 type bag struct {
 	words  []uint32
-	sorted bool       // and without repetitions
-	bits   [32]uint64 // a bit for each word; words may share one
+	sorted bool       // words is sorted and has no repetitions
+	bits   [32]uint64 // each word sets a bit; several words may share a bit
 	size   int        // the number of words, with repetitions
 }
 

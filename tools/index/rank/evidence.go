@@ -14,7 +14,7 @@ import (
 )
 
 // Weights of evidence that is not in the postings. A boost b multiplies the document's score by
-// 1+b, unless noted otherwise.
+// 1+b. A boost for a share or a part is first multiplied by that share, which is from 0 to 1.
 const (
 	// namedBoost is for a document whose title or file name equals the query. exactBoost is
 	// added if the two are equal letter by letter. titledBoost is for a document whose title
@@ -28,9 +28,9 @@ const (
 	definedBoost = 1.3
 	// headedChunks is how many passages of a document are checked for such headings.
 	headedChunks = 3
-	// coveredBoost is for a title whose words are all in the query. It falls with the third
-	// power of the share of the title's words that are in the query. A short title within a
-	// sentence is most often what the sentence is about.
+	// coveredBoost is for a title whose words are all in the query. If only some are, it is
+	// multiplied by their share to the power of coveredPower. A short title within a sentence
+	// is most often what the sentence is about.
 	coveredBoost = 0.3
 	coveredPower = 3
 	// adjacentBoost is for the share of neighbouring words of the query that are also
@@ -41,8 +41,8 @@ const (
 	// begunBoost is for the part among the first beginningWords, and pathBoost for the part
 	// in the path. topicBoost is for the part in the title and the headings of the best
 	// passage, because a section of a long page may be about something else than the page's
-	// beginning. It replaces openedBoost and begunBoost if it is more than the two together.
-	// Only the best openedDocs get these boosts.
+	// beginning. topicBoost replaces openedBoost and begunBoost if it is more than these two
+	// together. Only the best openedDocs documents get these four boosts.
 	topicBoost     = 2.0
 	openedBoost    = 1.2
 	openingWords   = 100
@@ -51,12 +51,12 @@ const (
 	pathBoost      = 0.3
 	openedDocs     = 20
 	// sentencePower is the exponent of the factor by which all this evidence changes a score, if
-	// the query is a sentence. Some of a sentence's many words are on every page, so its score of
-	// words says less than that of a name.
+	// the query is a sentence. Some of a sentence's many words are on every page, so the score of
+	// its words says less than the score of a name.
 	sentencePower = 1.2
-	// denseBoost is for the largest share of the query's weight that is within denseWords of a
-	// conversation. A conversation is about several subjects, so words that are far apart
-	// belong to different subjects.
+	// denseBoost is for the largest share of the query's weight that is within denseWords
+	// neighbouring words of a conversation. A conversation is about several subjects, so words
+	// that are far apart often belong to different subjects.
 	denseBoost = 1.0
 	denseWords = 25
 	// placeWeight is the weight of a word that names a directory above the document,
@@ -87,7 +87,7 @@ func (u *Run) weighEvidence(ctx context.Context, docs []*Candidate) error {
 		}
 		f.path = space.Path(f.Header.Path)
 		headed := e.headed(words)
-		// Another passage may be the one under the heading.
+		// Another passage of the document may be under a heading that equals the query.
 		for i := 1; i < min(len(f.Chunks), headedChunks) && headed == 0 && len(e.sequence) <= maxCompound; i++ {
 			if !u.mayHead(f.Chunks[i].heads) {
 				continue
@@ -137,8 +137,8 @@ type evidence struct {
 	hashes   map[uint32]float64 // the same weights, by the hashes of the terms
 	total    float64            // the sum of all weights
 	sequence []uint32           // hashes of the plan's sequence
-	places   map[uint32][]int   // positions in sequence
-	begin    [256]bool          // the lowest bytes of the hashes in sequence
+	places   map[uint32][]int   // by hash: the positions in sequence
+	begin    [256]bool          // whether a hash in sequence has this lowest byte
 	name     uint32
 	words    map[uint32]wordWeight // by the hashes of the terms
 	worth    float64               // the sum of the weights of all words
@@ -151,13 +151,13 @@ type wordWeight struct {
 }
 
 // dense returns the largest share of the query's weight, from 0 to 1, that is within
-// denseWords of a text. Of the forms of a word, only the heaviest counts.
+// denseWords neighbouring words of a text. Of the forms of a word, only the heaviest counts.
 func (e *evidence) dense(text parse.Words) float64 {
 	if e.worth == 0 {
 		return 0
 	}
 	best := 0.0
-	var near []placed // the words of the query within denseWords, in order
+	var near []placed // the query's words among the last denseWords words of the text, in order
 	for pos := range text.Len() {
 		if text.At(pos) == parse.TokenBreak {
 			near = near[:0]
@@ -300,7 +300,7 @@ func (e *evidence) headed(words parse.Tokens) float64 {
 	boost := 0.0
 	headings := words.Field(parse.FieldCrumb)
 	for from := 0; from < headings.Len(); {
-		to, same := from, true // as the sequence so far
+		to, same := from, true // same: the heading equals the sequence so far
 		for ; to < headings.Len() && headings.At(to) != parse.TokenBreak; to++ {
 			same = same && to-from < len(e.sequence) && headings.At(to) == e.sequence[to-from]
 		}

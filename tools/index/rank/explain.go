@@ -16,7 +16,7 @@ type Explanation struct {
 	Terms []TermScore `json:"terms"`
 	Steps []ScoreStep `json:"steps"`
 
-	passage int64 // id of the chunk with Terms
+	passage int64 // the id of the chunk that Terms are about
 }
 
 // TermScore is what one term of the query adds to a passage's score.
@@ -25,7 +25,7 @@ type TermScore struct {
 	// Typed is the word of the query from which the term comes. It is empty if the term does
 	// not come from one word.
 	Typed string `json:"typed,omitempty"`
-	// Weight is the term's weight in this query, 1 for a word as it was typed.
+	// Weight is the term's weight in this query. It is usually 1 for a word as it was typed.
 	Weight float64 `json:"weight"`
 	// Rarity is the inverse document frequency, multiplied by 1 or more if the term's
 	// occurrences are in few passages. Passages is the number of passages with the term.
@@ -41,15 +41,15 @@ type TermScore struct {
 // FieldScore is what a term in one field adds to a passage's score.
 type FieldScore struct {
 	Field string  `json:"field"` // "title", "headings" or "text"
-	Count int     `json:"count"` // of the term
-	Words int     `json:"words"` // of the field
-	Score float64 `json:"score"` // before the weight and the rarity of the term
+	Count int     `json:"count"` // how often the field has the term
+	Words int     `json:"words"` // number of words in the field
+	Score float64 `json:"score"` // not yet multiplied by the weight and the rarity of the term
 }
 
 // ScoreStep is a change of a document's score.
 type ScoreStep struct {
 	What  string  `json:"what"`  // the reason, as a sentence
-	Score float64 `json:"score"` // after the step
+	Score float64 `json:"score"` // the document's score after the step
 }
 
 // rescore changes the score of a document. what is a sentence that gives the reason, for the
@@ -103,7 +103,7 @@ func (u *Run) ExplainTerms(ctx context.Context, docs []*Candidate) error {
 	return nil
 }
 
-// explain is like part but returns the details.
+// explain returns the score that part returns, with the numbers from which it is computed.
 func (s *scorer) explain(i int, t Term, n segment.Counts, length *[parse.FieldCount]uint16) TermScore {
 	out := TermScore{Term: t.Text, Weight: t.Weight, Rarity: float64(s.weight[i]) / t.Weight, Passages: t.DF, Added: t.inBody, Score: float64(s.part(i, n, length))}
 	for f, name := range [parse.FieldCount]string{parse.FieldTitle: "title", parse.FieldCrumb: "headings", parse.FieldBody: "text"} {

@@ -11,8 +11,8 @@ import (
 
 // A sentence rarely has all the words that the pages about its subject use. So the words
 // that the best pages of a first pass have in common are searched for too, with a share of
-// the query's weight: RM3 (Abdul-Jaleel and others, "UMass at TREC 2004") with the terms
-// weighed by their rarity.
+// the query's weight. This is RM3 (Abdul-Jaleel and others, "UMass at TREC 2004"), but the
+// terms are also weighed by their rarity.
 //
 // Nothing in the first pass predicts which queries this feedback helps (docs/measurements.md).
 // So feedback is the same for all sentences, and conservative: few documents, words in at least
@@ -21,18 +21,18 @@ import (
 const (
 	// sentenceWords is how many different words a query must have to count as a sentence.
 	sentenceWords = 4
-	// feedbackDocs is how many documents are read.
+	// feedbackDocs is the maximum number of documents that are read.
 	feedbackDocs = 5
-	// feedbackTerms is how many terms are added.
+	// feedbackTerms is the maximum number of terms that are added.
 	feedbackTerms = 14
-	// feedbackShare is the total weight of the added terms, as a share of that of the query's
-	// own terms.
+	// feedbackShare is the total weight of the added terms, as a share of the total weight of
+	// the query's own terms.
 	feedbackShare = 0.3
 	// feedbackIn is how many of the documents must have a term.
 	feedbackIn = 2
 	// feedbackFrequent is the part of all chunks above which a term is too frequent.
 	feedbackFrequent = 0.2
-	// shortChunk is the length that a shorter chunk is treated as having.
+	// shortChunk is a length in words. A shorter chunk counts as this long.
 	shortChunk = 20
 )
 
@@ -44,9 +44,9 @@ func (u *Run) feeds() bool {
 	return u.plan.sentence
 }
 
-// feedback returns the terms that a second pass adds to the search in bodies: those that
-// the best documents of the first pass have in common, except conversations. docs is best
-// first.
+// feedback returns the terms that a second pass also looks for in bodies. They are the terms
+// that the best documents of the first pass have in common. Conversations do not count. docs is
+// sorted best first.
 func (u *Run) feedback(ctx context.Context, docs []*Candidate) ([]Term, error) {
 	docs = slices.Clone(docs[:min(len(docs), feedbackDocs)])
 	// A passage of a conversation is about several subjects.
@@ -123,8 +123,8 @@ func (u *Run) feedback(ctx context.Context, docs []*Candidate) ([]Term, error) {
 	return terms, nil
 }
 
-// isTopical reports whether a term of a page may be added to a query. Stop words, numbers
-// and initials may not.
+// isTopical reports whether a term of a page may be added to a query. Stop words, terms with
+// digits, and terms of fewer than 3 bytes may not.
 func isTopical(t string) bool {
 	if len(t) < 3 || isStop(t) {
 		return false

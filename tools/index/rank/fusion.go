@@ -7,8 +7,8 @@ import "math"
 // scaling preserves the distances between documents, unlike reciprocal rank fusion, and was
 // better in each of five published comparisons.
 //
-// If a document's second score is NaN (unknown), only the first counts. A missing first
-// score counts as 0.
+// If a document's second score is NaN (unknown), only the first counts. If the first score is
+// unknown, the caller passes 0.
 func fuseScores(first, second []float64, weight float64) []float64 {
 	one, two := scaleOf(first), scaleOf(second)
 	fused := make([]float64, len(first))
@@ -37,7 +37,7 @@ func scaleOf(scores []float64) scale {
 
 func (s scale) of(score float64) float64 {
 	if s.span <= 0 && !math.IsNaN(score) {
-		return 1 // all are equal
+		return 1 // all scores are equal
 	}
 	return (score - s.low) / s.span
 }

@@ -61,8 +61,8 @@ func (l *lexicon) forms(ctx context.Context, raw string, w parse.Word) (all []fo
 			return nil, false, err
 		}
 		if n > 0 && known == 0 && s == parse.OwnTerm("de", transliterated("de", raw)) {
-			// The stem of cloudflär is that of Cloudflare. Use it only if pages spell the word
-			// with an umlaut.
+			// transliterated turns cloudflaer into cloudflär, whose stem is that of Cloudflare.
+			// Use such a stem only if pages spell the word with an umlaut.
 			if ok, err := l.umlauted(ctx, s); err != nil {
 				return nil, false, err
 			} else if !ok {

@@ -19,8 +19,8 @@ const (
 	nameWords = 3
 )
 
-// findNames marks the words of the query that name a source, and the sources. It marks
-// nothing if there is only one source, or if the query has no other words.
+// findNames marks the words of the query that name a source, and stores these sources in the
+// plan. It does nothing if there is only one source, or if the query has no other words.
 func (u *Run) findNames(pieces []piece) {
 	if len(u.sources) < 2 {
 		return
@@ -60,8 +60,8 @@ func (u *Run) findNames(pieces []piece) {
 	u.plan.named = named
 }
 
-// isNamed reports whether letters, in lower case, are a name of the source: "nuxt",
-// "nuxt.js" and "Nuxt" name the source nuxt.
+// isNamed reports whether letters, a result of squeeze, are a name of the source. In a query,
+// "nuxt", "nuxt.js" and "Nuxt" name the source nuxt.
 func (s *Source) isNamed(letters string) bool {
 	for _, n := range append(slices.Clone(s.Names), s.Label) {
 		if n = squeeze(n); n != "" && (letters == n || strings.TrimSuffix(letters, "js") == n) {
@@ -71,7 +71,7 @@ func (s *Source) isNamed(letters string) bool {
 	return false
 }
 
-// preferNamed raises the documents of the sources that the query names.
+// preferNamed raises the scores of the documents of the sources that the query names.
 func (u *Run) preferNamed(docs []*Candidate) {
 	if len(u.plan.named) == 0 {
 		return

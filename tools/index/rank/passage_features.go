@@ -11,7 +11,7 @@ import (
 // together, and only if they may matter: the postings show which passages have words of the
 // query in their headings.
 
-// The bits of heads. The words of the sequence come first, in order.
+// The bits of heads. The lowest bits are for the words of the plan's sequence, in order.
 const (
 	headsName  heads = 1 << maxCompound // the plan's name
 	headsTalk  heads = 1 << 6           // the passage is part of a conversation
@@ -71,7 +71,7 @@ func (u *Run) mayBeNear(f *Candidate) bool {
 	return f.Chunks[0].heads&headsKnown == 0 || slices.ContainsFunc(u.plan.pairs, func(both uint64) bool { return f.terms&both == both })
 }
 
-// looksInto reports whether passage k of a document must be read. The best one is read for
+// looksInto reports whether passage k of a document must be read. The best passage is read for
 // the proximity of the query's words and, if the query is a sentence, for its headings.
 func (u *Run) looksInto(f *Candidate, k int) bool {
 	return k == 0 && len(u.plan.sequence) > 1 && (u.plan.sentence || f.Chunks[0].talk() || u.mayBeNear(f)) || u.mayHead(f.Chunks[k].heads)

@@ -14,11 +14,11 @@ import (
 // Term is a term of a query.
 type Term struct {
 	Text        string
-	Weight      float64 // how often the query has it; less for parts of identifiers
-	DF          int64   // chunks that have it, in all databases
+	Weight      float64 // how often the query has the term; less for parts of identifiers
+	DF          int64   // number of chunks that have the term, or a more frequent form of its word
 	residualIDF float64 // see residualIDF
-	word        int     // the word of the query from which it comes; -1: none
-	inBody      bool    // it is searched for only in bodies
+	word        int     // the index of the query's word from which the term comes; -1: none
+	inBody      bool    // the term is searched for only in bodies
 }
 
 // plan is a query translated into terms of the index.
@@ -52,7 +52,7 @@ const maxMissingNamed = 5
 const (
 	// partWeight is for a part of an identifier.
 	partWeight = 0.3
-	// joinedWeight is for an identifier that was typed with joiners.
+	// joinedWeight is for an identifier that was typed as such, like use_async_data.
 	joinedWeight = 1.0
 	// wholeWeight is for an identifier formed by the whole query or by at least three of its
 	// words. twoWordWeight is for one formed by two words of a longer query. Such an identifier
@@ -61,13 +61,13 @@ const (
 	wholeWeight    = 1.0
 	twoWordWeight  = 0.3
 	accidentWeight = 0.1
-	maxCompound    = 4 // words
+	maxCompound    = 4 // maximum number of words of such an identifier
 	// pairShare is for each of several pairs of a run of characters without spaces. Each
 	// character is in two pairs, so a run would otherwise outweigh a word of another script
 	// ("Astro で middleware を使う").
 	pairShare = 0.5
-	// requestWords is the number of words up to which a query is not a request in a
-	// sentence.
+	// requestWords is a number of words. A query of so few words is too short to be a request
+	// in a sentence.
 	requestWords = 4
 	// shortWeight is for the short form of a word that was written out, and for the long
 	// form of a short one.
@@ -76,7 +76,7 @@ const (
 	otherWeight = 0.3
 )
 
-// maxQueryTerms is how many terms of a query are searched for. The rarest are kept.
+// maxQueryTerms is the maximum number of terms of a plan. The rarest are kept.
 const maxQueryTerms = 40
 
 // planner makes a plan.
@@ -85,7 +85,7 @@ type planner struct {
 	p       *plan
 	weights map[string]float64
 	words   map[string]int
-	floors  map[string]int64 // lower bounds for the df of terms
+	floors  map[string]int64 // lower bounds for Term.DF
 	order   []string
 }
 
@@ -99,7 +99,7 @@ type piece struct {
 	names bool
 }
 
-// makePlan turns the query's words, and others that mean the same, into terms.
+// makePlan turns the query's words into terms, and those in others, which mean nearly the same.
 func (u *Run) makePlan(ctx context.Context, others []string) error {
 	b := &planner{u: u, p: &plan{}, weights: map[string]float64{}, words: map[string]int{}, floors: map[string]int64{}}
 	u.plan = b.p
@@ -307,8 +307,8 @@ func (b *planner) compounds(ctx context.Context, pieces []piece) error {
 	return nil
 }
 
-// addText adds the words of a text that was not typed, if a page has them. at is the word
-// of the query from which they come, or -1 for none.
+// addText adds the words of a text that was not typed, if a page has them. at is the index of the
+// query's word from which they come, or -1 for none.
 func (b *planner) addText(ctx context.Context, text string, weight float64, at int) error {
 	var terms []string
 	b.u.analyzer.Words(text, func(w parse.Word) {
@@ -331,7 +331,7 @@ func (b *planner) addText(ctx context.Context, text string, weight float64, at i
 	return nil
 }
 
-// finish makes the terms of the plan.
+// finish makes the terms of the plan, and sets sentence and pairs.
 func (b *planner) finish(ctx context.Context) error {
 	for _, t := range b.order {
 		n, err := b.u.known(ctx, t)
@@ -344,7 +344,8 @@ func (b *planner) finish(ctx context.Context) error {
 		}
 		b.p.terms = append(b.p.terms, one)
 	}
-	if most := maxQueryTerms; len(b.p.terms) > most { // keep the rarest; drop those that no page has
+	// Keep the rarest terms. Those that no page has are dropped first.
+	if most := maxQueryTerms; len(b.p.terms) > most {
 		slices.SortStableFunc(b.p.terms, func(x, y Term) int {
 			if (x.DF == 0) != (y.DF == 0) {
 				return map[bool]int{true: 1, false: -1}[x.DF == 0]

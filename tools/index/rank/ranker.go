@@ -15,8 +15,8 @@ import (
 // MaxResults is the maximum number of hits of one search.
 const MaxResults = 50
 
-// Options configure a Ranker. Logger and Now are required. The zero value of another field
-// means its default; only tests change the numbers.
+// Options configure a Ranker. Logger and Now are required. The zero value of any other field
+// means its default. Only tests change the numbers.
 type Options struct {
 	Logger *slog.Logger
 	Now    func() time.Time
@@ -27,8 +27,8 @@ type Options struct {
 	// the best first. More are read if fewer than Candidates have the phrase.
 	MaxRows int
 	// MinScoreShare is the share of the best score below which other hits are left out of
-	// an answer ordered by relevance: such hits share only one frequent word with the
-	// query. If it is negative, none is left out.
+	// an answer ordered by relevance: such hits usually share only a frequent word with the
+	// query. If MinScoreShare is negative, no hit is left out.
 	MinScoreShare float64
 	// Semantic holds the models of semantic search, and Engine the vectors. Both may be
 	// nil.
@@ -39,8 +39,8 @@ type Options struct {
 // Ranker ranks the documents of searches. Its methods may be called concurrently.
 type Ranker struct {
 	opts      Options
-	analyzers freelist.List[parse.Analyzer] // kept for their caches of stems
-	models    *models                       // nil: none
+	analyzers freelist.List[parse.Analyzer] // analyzers to reuse, because they cache stems
+	models    *models                       // nil if there are no models
 }
 
 // New returns a Ranker.

@@ -40,7 +40,7 @@ func (u *Run) rerank(ctx context.Context, docs []*Candidate) error {
 	var judged []float64
 	err := m.ask(ctx, "reranking", o.rerankBreaker, o.RerankWait, func(ctx context.Context) (err error) {
 		if judged, err = o.Reranker.Rerank(ctx, m.text, texts); err == nil && len(judged) != len(texts) {
-			err = errors.New("the reranker judged other texts")
+			err = errors.New("the number of scores differs from the number of texts")
 		}
 		return err
 	})
@@ -52,7 +52,7 @@ func (u *Run) rerank(ctx context.Context, docs []*Candidate) error {
 		u.note("%s", degraded("reranking", err))
 		return nil
 	}
-	// Keep the range of the scores, so that the documents stay above the rest.
+	// Keep the range of the scores, so that these documents stay above those not judged.
 	high, low := slices.Max(scores), slices.Min(scores)
 	for i, s := range fuseScores(scores, judged, o.RerankWeight) {
 		top[i].rescore("The reranking model compared the page with the search.", low+s*(high-low))

@@ -15,15 +15,15 @@ import (
 type retrieval struct {
 	// terms are scored. A chunk that contains any of them matches, unless there are phrases.
 	terms []Term
-	sc    *scorer // has the same terms
+	sc    *scorer // the scorer of the same terms
 	// All of phrases must occur, and none of without. Each is a list of terms.
 	phrases, without [][]string
 	docs             *postings.DocSet // the documents that may match
 	// depth is how many chunks are returned. verify is how many of the best are read for
 	// phrases of several words. More are read if fewer than depth have them.
 	depth, verify int
-	// heads holds the bits that each of the terms has in the heads of a chunk. more reports
-	// that the first terms are already scored.
+	// heads holds, for each term, the bits that a chunk gets if its headings have the term. more
+	// says that the first terms are already scored.
 	heads []heads
 	more  bool
 }
@@ -37,7 +37,8 @@ type chunkMatch struct {
 	heads heads
 }
 
-// leads reports whether a chunk is the first of a page with headings.
+// leads reports whether a chunk is the first of a page with headings. It looks for headings only
+// in the first two chunks of the page.
 func leads(chunks []segment.Chunk, c int) bool {
 	if chunks[c].Part != 0 {
 		return false
@@ -195,8 +196,8 @@ func (s *Source) retrievePart(ctx context.Context, i int, r *retrieval, from int
 	if !verify {
 		return docs, nil
 	}
-	// Read the best first. If more chunks have the words of a phrase than may be read, the
-	// worst are left out.
+	// Read the best chunks first. If more chunks have the words of a phrase than may be read,
+	// the worst are left out.
 	slices.SortStableFunc(open, func(a, b int) int { return cmp.Compare(found[b].Score, found[a].Score) })
 	var kept []int
 	for k, c := range open {
@@ -337,7 +338,7 @@ func (t *top) sorted() []uint64 {
 	return t.heap
 }
 
-// candidates returns the chosen chunks of all parts.
+// candidates returns the chunks of all parts that chosen lists as results of ranked.
 func (s *Source) candidates(chosen []uint64) []chunkMatch {
 	m, all := s.Scratch(), make([]chunkMatch, 0, len(chosen))
 	for _, r := range chosen {

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// reranked is how many documents are checked for evidence that is not in the postings:
-	// titles, paths and positions of words.
+	// reranked is how many of the best documents are checked for evidence that is not in the
+	// postings: titles, paths and positions of words. An answer with a higher limit checks more.
 	reranked = 60
 	// relevantShare is the share of the best score that a document needs to be listed in an
 	// order other than by relevance, unless it has all words that the best document has.
@@ -28,18 +28,18 @@ type Run struct {
 	// Notes are sentences for the caller, and Total is how many documents match.
 	Notes []string
 	Total int
-	// ScoreNotes are those of Notes that are about scores.
+	// ScoreNotes are the notes in Notes that are about scores.
 	ScoreNotes []string
 
 	opts     *Options
 	analyzer *parse.Analyzer
-	semantic *semanticRun // nil: no models
+	semantic *semanticRun // nil if the search uses no models
 	stats    statistics
 	norms    *norms
 	plan     *plan
 	limit    int
-	depth    int     // of an evaluation's ranking; 0 for an answer
-	scored   *scorer // of the last pass
+	depth    int     // see Request.Depth
+	scored   *scorer // the scorer of the last pass
 	// unplanned is the result of namesMore.
 	unplanned bool
 }
@@ -48,10 +48,10 @@ type Run struct {
 type Request struct {
 	Sources []*Source
 	Query   *query.Parsed
-	Limit   int // hits wanted
-	// Depth is the number of documents in an evaluation's ranking, or 0 for an answer. In an
-	// evaluation, no document is dropped for a low score or represents its variants or copies,
-	// and no model reranks.
+	Limit   int // number of wanted hits
+	// Depth is the number of documents in an evaluation's ranking, or 0 for an answer. An
+	// evaluation keeps documents with a low score, variants and copies, and uses no reranking
+	// model.
 	Depth int
 	// Behind means that the databases may lack pages, so a missing word may still be on a
 	// page.
@@ -163,7 +163,7 @@ func (u *Run) noteScores(format string, args ...any) {
 	u.ScoreNotes = append(u.ScoreNotes, u.Notes[len(u.Notes)-1])
 }
 
-// Rank returns the documents that match, best first.
+// Rank returns the documents that match, best first or in the order that the query wants.
 func (u *Run) Rank(ctx context.Context) ([]*Candidate, error) {
 	all, err := u.match(ctx)
 	if err != nil {
@@ -175,7 +175,7 @@ func (u *Run) Rank(ctx context.Context) ([]*Candidate, error) {
 	if u.depth == 0 {
 		look := u.limit
 		if u.Sort != query.ByRelevance {
-			look = maxVariants // the last of these may become the first
+			look = maxVariants // the last of these documents may come first in another order
 		}
 		if all, err = u.prefer(ctx, all, look); err != nil {
 			return nil, err
@@ -251,9 +251,9 @@ func (u *Run) pass(ctx context.Context, terms []Term, more bool) ([]*Candidate, 
 	return all, nil
 }
 
-// sortCandidates sorts the best first. Equal documents are in the order in which the query
-// names their collections, and then by path. If the paths were not read, they are sorted by
-// id, which depends on when a page was indexed.
+// sortCandidates sorts the best first. Documents with equal scores are in the order of their
+// databases in Request.Sources, and then by path. If the paths were not read, they are sorted
+// by id, which depends on when a page was indexed.
 func sortCandidates(all []*Candidate) {
 	slices.SortFunc(all, func(a, b *Candidate) int {
 		if a.Score != b.Score {

@@ -8,7 +8,7 @@ import (
 	"satchel/tools/index/segment"
 )
 
-// statistics are sums over all databases that a query searches, so that a word has the same
+// statistics cover all databases that a query searches together, so that a word has the same
 // rarity in each of them.
 type statistics struct {
 	chunks int64
@@ -50,7 +50,7 @@ func idf(chunks, df int64) float64 {
 // scorer scores chunks for one query.
 type scorer struct {
 	terms  []Term
-	weight []float32 // of each term
+	weight []float32 // the weight of each term
 	inBody []bool    // the term counts only in the body
 	norms  *norms
 }
@@ -145,9 +145,9 @@ const coverWeight = 0.7
 
 // coverage measures how much of a query a chunk contains.
 type coverage struct {
-	weight []float64 // of each of the first terms
+	weight []float64 // the weights of the first 63 terms
 	total  float64
-	words  map[int]uint64 // the terms of each word, by Term.word
+	words  map[int]uint64 // by Term.word: the bits of the word's terms; bit i is for terms[i]
 }
 
 func newCoverage(terms []Term, st statistics) *coverage {

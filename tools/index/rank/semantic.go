@@ -31,9 +31,10 @@ type Semantic struct {
 
 	// Reranker judges the best documents again; nil for none.
 	Reranker Reranker
-	// RerankCount is how many documents the Reranker judges, RerankChars how much of each,
-	// RerankWait how long it may take, and RerankWeight the share of its judgment in their
-	// order. Default 30, 2,000, 1.5 s and 0.7.
+	// RerankCount is how many documents the Reranker judges (default 30), and RerankChars how
+	// many characters of each (default 2,000). RerankWait is how long the Reranker may take
+	// (default 1.5 s). RerankWeight is the share of its judgment in a document's new score
+	// (default 0.7).
 	RerankCount  int
 	RerankChars  int
 	RerankWait   time.Duration
@@ -94,16 +95,16 @@ func (m Semantic) withDefaults() Semantic {
 // models are the models of a Ranker.
 type models struct {
 	Semantic
-	engine        *semantic.Engine // nil: no vectors
+	engine        *semantic.Engine // nil if there are no vectors
 	rerankBreaker *semantic.Breaker
 	expandBreaker *semantic.Breaker
 	expanded      *lru.Cache[string, []string] // what the Expander returned for queries
 }
 
-// semanticRun is the semantic part of one search. It is nil if there are no models.
+// semanticRun is the semantic part of one search. It is nil if the search uses no models.
 type semanticRun struct {
 	models  *models
-	text    string // of the query, without qualifiers
+	text    string // the text of the query, without qualifiers
 	views   map[*Source]*semantic.View
 	answers map[semantic.Identity]*semantic.Answer
 	left    time.Duration // time that the search may still wait for models
@@ -163,8 +164,8 @@ func (m *semanticRun) end() {
 const maxFused = 500
 
 // fuse orders documents by the scores of words and vectors together, and adds documents
-// that only vectors find. docs and the result are sorted best first. If the model does not
-// answer, fuse returns docs unchanged and adds a note.
+// that only vectors find. docs and the result are sorted best first. If no embedding model
+// answers, fuse returns docs unchanged and adds a note.
 func (u *Run) fuse(ctx context.Context, docs []*Candidate) ([]*Candidate, error) {
 	m := u.semantic
 	if m == nil || len(m.views) == 0 {
@@ -193,7 +194,7 @@ func (u *Run) fuse(ctx context.Context, docs []*Candidate) ([]*Candidate, error)
 			continue
 		}
 		err := u.near(ctx, s, v, docs, c)
-		if errors.Is(err, semantic.ErrDimensions) { // the name now belongs to another model
+		if errors.Is(err, semantic.ErrDimensions) { // the model's name now belongs to another model
 			m.models.engine.Changed(string(s.ID))
 			failed = err
 		} else if err != nil {
@@ -217,8 +218,8 @@ type cosines struct {
 	added []*Candidate // documents found only by vectors
 }
 
-// near adds the documents of one collection that are near the query, and the vector scores
-// of those that words found.
+// near adds to c the documents of one collection that are near the query, and the vector scores
+// of the documents that words found.
 func (u *Run) near(ctx context.Context, s *Source, v *semantic.Vector, docs []*Candidate, c *cosines) error {
 	m, p, view := u.semantic, u.plan, u.semantic.views[s]
 	var near []semantic.Near

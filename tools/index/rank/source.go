@@ -12,11 +12,11 @@ type Source struct {
 	*postings.Snapshot
 	ID    space.SpaceID
 	Label string
-	Mount string // the directory under which its paths are shown; "" for none
+	Mount string // the directory under which the source's paths are shown; "" for none
 	// Names are names of the source besides its label. The documents of a source that the
 	// query names rank higher.
 	Names []string
-	// Version is the version of the documents that name none; "" if it is not known.
+	// Version is the version of the documents that state no version; "" if it is not known.
 	Version string
 
 	order  int  // position among the databases of the search
@@ -41,5 +41,5 @@ type SourceError struct {
 func (e *SourceError) Error() string { return fmt.Sprintf("search %s: %v", e.ID, e.Err) }
 func (e *SourceError) Unwrap() error { return e.Err }
 
-// Failed wraps an error of the database, with its name.
+// Failed wraps an error of the database in a SourceError, which has the database's ID.
 func (s *Source) Failed(err error) error { return &SourceError{s.ID, err} }

@@ -19,21 +19,22 @@ import (
 // the first letter, and more often swap it with the next. Numbers and versions are never
 // respelled, because another number has another meaning.
 const (
-	// slipLetters is how many letters a word needs for one typo. Twice as many allow two.
+	// slipLetters is how many letters a word needs for a respelling with one typo. A word with
+	// twice as many letters may have two typos.
 	slipLetters = 4
 	// maxSlipLetters is the length of the longest word that is respelled.
 	maxSlipLetters = 32
-	// maxRespellings is how many words can replace one.
+	// maxRespellings is the maximum number of words that are searched for instead of one word.
 	maxRespellings = 3
 	// maxLookedUp is how many of the nearest terms are looked up in pages, each in at most
-	// maxPassages passages. Mostly the first passage shows the word.
+	// maxPassages passages. Usually the first passage shows the word.
 	maxLookedUp = 8
 	maxPassages = 12
-	// rareShare decides between equally near words. If the most frequent one is in more than
-	// rareShare times as many passages as another, the other is a typo or a word of another
+	// rareShare decides between equally near words. A word is left out if the most frequent one
+	// is in more than rareShare times as many passages. It is then a typo or a word of another
 	// language.
 	rareShare = 20
-	// MaxRespelled is how many words of a query are respelled.
+	// MaxRespelled is the maximum number of words of a query that are respelled.
 	MaxRespelled = 5
 	// maxVocabulary is how many terms of a database one word is compared with.
 	maxVocabulary = 100_000
@@ -44,7 +45,7 @@ const (
 
 // Respelling is a word of a page that may have been meant.
 type Respelling struct {
-	Word    string // as one would write it
+	Word    string // the word as people write it, not its stem
 	written bool   // a page has it in this spelling
 	term    string
 	slips   int
@@ -136,17 +137,17 @@ func (m *speller) lookUp(ctx context.Context, a *parse.Analyzer, s *Source, r *R
 
 // speller compares a word with terms.
 type speller struct {
-	word   string // folded
+	word   string // the word to respell, as language.Fold returns it
 	stem   string
 	limit  int
 	mask   uint64 // the letters of word
 	runes  int
-	found  map[string]Respelling // by term
+	found  map[string]Respelling // the respellings found so far, by term
 	suffix []string              // possible endings of a stem
 }
 
-// newSpeller returns nil for a word that is not respelled, because it is too short, too
-// long, has a digit, or is in a script without spaces.
+// newSpeller returns nil for a word that is not respelled, because it is shorter than least, too
+// long, not only letters, or in a script without spaces.
 func newSpeller(raw string, least int) *speller {
 	n := 0
 	for _, r := range raw {
@@ -169,7 +170,7 @@ func newSpeller(raw string, least int) *speller {
 	return m
 }
 
-// suffixes are usual endings of English stems, "" first.
+// suffixes are the usual endings that follow an English stem, "" first.
 var suffixes = strings.Split(",s,e,es,ed,er,ers,ing,ings,y,ly,al,able,ion,ions,ation,ations,ment,ments,ness,ive,ity,ies,ance,ence,ent,ents,ant,ants,ate,ates,ated,ating,ator,ize,izes,ized,izing,ization,or,ors,ful,ous,ic,ical,ally,ility,alize,alization,isation,ise,ised,ising,ible,ibility,ably,ively", ",")
 
 // letterMask returns a bit for every letter of a word.
@@ -209,8 +210,8 @@ func (m *speller) compare(term string, df int64) {
 	m.found[term] = r
 }
 
-// distance returns how many typos are between the word and the nearest possible word with
-// the term, at most limit+1, and that nearest word.
+// distance returns the nearest word that may have the term as its stem, and how many typos are
+// between that word and the speller's word, at most limit+1.
 func (m *speller) distance(term string, mask uint64) (slips int, word string) {
 	slips, word = m.limit+1, term
 	n := len(term)
@@ -263,7 +264,8 @@ func byNearness(a, b Respelling) int {
 }
 
 // nearestFew returns at most n respellings, only those with the fewest typos and none that
-// is rare compared with the first. If a page shows the first, the others are also from pages.
+// is rare compared with the first. If a page has the first in its spelling, nearestFew leaves out
+// those that no page has.
 func nearestFew(all []Respelling, n int) []Respelling {
 	slices.SortFunc(all, byNearness)
 	for i := range all {

@@ -10,8 +10,8 @@ import (
 // Limits for suggestions.
 const (
 	maxSuggestions = 5
-	// suggestLetters is the length of the shortest word with suggestions. It is shorter
-	// than for respelling, because suggestions are not searched for.
+	// suggestLetters is the length of the shortest word with suggestions. It is less than
+	// slipLetters, because suggestions are not searched for.
 	suggestLetters = 3
 )
 

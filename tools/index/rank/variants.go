@@ -16,8 +16,9 @@ import (
 // paths identify them, so no text needs to be read.
 
 const (
-	// Factors for the score of a page in another language than the reader's: if the query's
-	// language is clear, or if it was inferred from the best matches.
+	// foreignSure and foreignConcluded multiply the score of a page in another language than
+	// the reader's. foreignSure is for a query whose language is clear, and foreignConcluded
+	// for other queries.
 	foreignSure      = 0.5
 	foreignConcluded = 0.7
 	// concludedShare decides whether English is inferred although another language matches
@@ -39,8 +40,8 @@ const (
 )
 
 // prefer adjusts the scores of documents by the reader's language and slightly by their
-// age. It keeps only one of each family of variants: in the reader's language and of the
-// newest version. It reads no text.
+// age. It keeps only one of each page's variants, preferably in the reader's language and of
+// the newest version. It reads no text.
 func (u *Run) prefer(ctx context.Context, all []*Candidate, limit int) ([]*Candidate, error) {
 	if len(all) < 2 {
 		return all, nil
@@ -131,7 +132,8 @@ func (u *Run) readHeaders(ctx context.Context, docs []*Candidate) error {
 }
 
 // concludeReader infers the language of the query. It is the possible language whose best
-// pages match best, or English if that comes near, unless the query is in Han characters.
+// pages match best, or English if its pages match nearly as well (see concludedShare). English
+// is not possible for a query in Han characters.
 func concludeReader(t queryLanguage, docs []*Candidate) string {
 	const best = 3
 	sums, counts := map[string]float64{}, map[string]int{}
@@ -169,7 +171,7 @@ func variantKey(f *Candidate, q *query.Parsed) string {
 	return key
 }
 
-// gather keeps one document of each family, at the position of the best member.
+// gather keeps one of the related documents of each family, at the position of the best one.
 func gather(docs []*Candidate, reader string) []*Candidate {
 	type group struct{ members []*Candidate }
 	groups := map[string][]*group{}

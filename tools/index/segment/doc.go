@@ -44,7 +44,7 @@ type Counts [Fields]uint16
 // Chunk is the part of a chunk that is in the head.
 type Chunk struct {
 	Doc    uint32
-	Part   uint16         // its number within the document
+	Part   uint16         // the chunk's number within the document
 	Talk   bool           // the document is a conversation
 	Length [Fields]uint16 // number of words in each field
 }
@@ -85,7 +85,8 @@ func Unseal(row []byte, number int64) ([]byte, error) {
 }
 
 // A posting is a varint of gap<<2|code and the data that the code requires. gap is the chunk's
-// number minus the number of the previous chunk, or minus -1 for the first chunk.
+// number minus the number of the previous chunk in the list. For the first chunk in the list,
+// gap is the chunk's number plus 1.
 const (
 	bodyOnce  = iota // once in the last field
 	bodyTwice        // twice in the last field

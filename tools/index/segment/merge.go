@@ -2,11 +2,11 @@ package segment
 
 import "bytes"
 
-// Part is a segment that is merged.
+// Part is a segment to merge.
 type Part struct {
 	*Segment
 	Read Reader
-	// Dead reports which chunks are left out.
+	// Dead reports whether a chunk is deleted, so that Merge leaves it out.
 	Dead func(chunk int) bool
 }
 

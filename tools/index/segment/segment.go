@@ -21,8 +21,8 @@ type Segment struct {
 // nothing may write to it.
 type Reader func(row int64) ([]byte, error)
 
-// headNumber is the number with which heads are sealed. A head is not stored under the
-// number of a row.
+// headNumber is the number with which heads are sealed. No row has this number, so a row is
+// never taken for a head.
 const headNumber = -1
 
 // Open reads a head.
@@ -60,8 +60,7 @@ func Open(head []byte) (*Segment, error) {
 	return s, nil
 }
 
-// Rows returns the number of the segment's first row, and the number after that of its last
-// row.
+// Rows returns the number of the segment's first row, and the number of its last row plus one.
 func (s *Segment) Rows() (first, end int64) {
 	return s.first, s.first + s.pages + int64(len(s.firsts))
 }

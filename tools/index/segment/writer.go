@@ -17,8 +17,8 @@ type Writer struct {
 
 type list struct {
 	data   []byte
-	next   uint32 // the chunk after the last
-	count  uint32 // postings
+	next   uint32 // the number of the last chunk in the list plus one
+	count  uint32 // the number of postings
 	df     int32
 	occurs int32
 }
@@ -42,7 +42,7 @@ func (w *Writer) Term(term string, n Counts) {
 }
 
 // List returns the number of a term's list, for Add. The number is valid until Write is
-// called. It is negative for a term that is left out.
+// called. It is negative for a term that is empty or too long, which is left out.
 func (w *Writer) List(term string) int {
 	if term == "" || len(term) > MaxTerm {
 		return -1
@@ -139,8 +139,8 @@ func (e *emitter) add(term string, n Entry, data []byte) error {
 		e.closeBlock()
 	}
 	if len(e.block) == 0 {
-		// The place of the first list: its page, counted from the segment's first row, and its
-		// offset there.
+		// A block begins with the place of its first list: the page of the list, counted from
+		// the segment's first row, and the offset in the page.
 		e.firsts = append(e.firsts, term)
 		e.prev, turned = "", false
 		e.block = binary.AppendUvarint(e.block, uint64(e.pages))
@@ -153,7 +153,7 @@ func (e *emitter) add(term string, n Entry, data []byte) error {
 	e.block = append(e.block, byte(shared), byte(len(term)-shared))
 	e.block = append(e.block, term[shared:]...)
 	e.prev = term
-	other := uint64(0) // DF is not the number of postings
+	other := uint64(0) // 1 if DF is not the number of postings
 	if n.DF != int64(n.Count) {
 		other = 1
 	}
@@ -190,7 +190,7 @@ func (e *emitter) closeBlock() {
 	}
 }
 
-// finish writes the rest and returns the head.
+// finish writes the last page and all blocks, and returns the head.
 func (e *emitter) finish(chunks []Chunk) ([]byte, error) {
 	if err := e.flush(); err != nil {
 		return nil, err

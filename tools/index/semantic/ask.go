@@ -38,7 +38,7 @@ type job struct {
 	err    error
 }
 
-// asked holds the vectors of queries: the known ones, and those under way.
+// asked holds the vectors of recent queries, and the requests for vectors that are under way.
 type asked struct {
 	o Options
 

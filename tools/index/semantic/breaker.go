@@ -25,8 +25,8 @@ func NewBreaker(after int, first time.Duration, now func() time.Time) *Breaker {
 	return &Breaker{after: after, first: first, now: now}
 }
 
-// Allow reports whether the model may be called. After a rest it allows one caller to try, and
-// allows the next one after trial, the time that an answer may take.
+// Allow reports whether the model may be called. After a rest it allows a single call. Unless that
+// call succeeds, it allows the next call after trial, which is the time that an answer may take.
 func (b *Breaker) Allow(trial time.Duration) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

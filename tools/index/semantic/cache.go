@@ -12,8 +12,8 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
 
-// cache holds vectors by model and text, so that each text is embedded only once, even after a
-// restart or a move of the text. It is a SQLite file of limited size beside the vectors.
+// cache holds vectors by model and text, so that a text is not embedded again after a restart or
+// a move of the text. It is a SQLite file of limited size in the directory of the vectors.
 type cache struct {
 	db       *sql.DB
 	maxBytes int64
@@ -35,7 +35,8 @@ func openCache(ctx context.Context, file string, maxBytes int64) (*cache, error)
 }
 
 func tryCache(ctx context.Context, file string, maxBytes int64) (_ *cache, err error) {
-	// secure_delete overwrites deleted rows, so that purged text does not stay in free pages.
+	// secure_delete overwrites deleted rows, so that the vectors of purged text do not stay in
+	// free pages.
 	dsn := "file:" + (&url.URL{Path: filepath.ToSlash(file)}).EscapedPath() +
 		"?_pragma=busy_timeout(5000)&_pragma=journal_mode(wal)&_pragma=synchronous(normal)&_pragma=secure_delete(1)&_pragma=cache_size(-2048)&_txlock=immediate"
 	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
@@ -75,7 +76,7 @@ func tryCache(ctx context.Context, file string, maxBytes int64) (_ *cache, err e
 
 func (c *cache) close() error { return c.db.Close() }
 
-// model returns the id of the vectors of this identity and length.
+// model returns the id under which the cache stores vectors of this identity and length.
 func (c *cache) model(ctx context.Context, id Identity, dims int) (n int64, err error) {
 	if _, err := c.db.ExecContext(ctx, `INSERT OR IGNORE INTO models(identity, dims) VALUES(?, ?)`, id.text(), dims); err != nil {
 		return 0, err

@@ -7,12 +7,12 @@
 // # Guarantees
 //
 //   - Vectors are only a cache: a missing or damaged file is written again. A text is embedded
-//     only once for a model [Identity].
+//     again for the same model [Identity] only if the cache no longer has its vector.
 //   - No update of an index waits for the model. A collection is embedded in the background, in
 //     slices, and the work continues after a restart. The vectors of the old model answer until
 //     those of a new model are complete. One rename then replaces them.
 //   - A query waits for its own vector at most [Options.QueryWait], and not at all while the
-//     [Breaker] is open.
+//     [Breaker] rests after failures.
 //   - Every comparison covers all vectors that meet the filter. There is no approximate graph
 //     that could miss a neighbour.
 //

@@ -22,8 +22,8 @@ type Options struct {
 	Dir string
 	// Embedder creates the vectors.
 	Embedder Embedder
-	// Logger receives failures, and when the vectors of another model begin to answer. It never
-	// receives a text or a key. Default: nothing is logged.
+	// Logger receives failures, and a line when the vectors of another model begin to answer. It
+	// never receives a text or a key. Default: nothing is logged.
 	Logger *slog.Logger
 	// QueryWait is how long a search waits for the vector of its query. Default 300 ms.
 	QueryWait time.Duration
@@ -143,7 +143,7 @@ type Source interface {
 }
 
 // Engine keeps the vectors of all collections. Its methods may be called concurrently. A nil
-// Engine is switched off: its methods do nothing.
+// Engine is switched off: Wait must not be called, and the other methods do nothing.
 type Engine struct {
 	o      Options
 	cache  *cache
@@ -169,9 +169,9 @@ type Engine struct {
 type collection struct {
 	name    string
 	cur     *matrix // the vectors that answer; nil: none
-	tried   bool    // the files on disk were tried
+	tried   bool    // the files on disk were looked for
 	busy    bool    // pending or running
-	again   bool    // changed during the run
+	again   bool    // the collection changed during the run
 	dropped bool
 	delay   time.Duration
 	timer   *time.Timer
@@ -181,7 +181,7 @@ type collection struct {
 // Status describes the progress of a collection's vectors.
 type Status struct {
 	// Model is the configured model, and Answering is the model whose vectors searches use now.
-	// They are empty if there is none.
+	// Each is empty if there is no such model.
 	Model     string
 	Answering string
 	// Dimensions and Commit belong to the vectors in use.

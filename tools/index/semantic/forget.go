@@ -63,7 +63,8 @@ func Forget(ctx context.Context, dir, name string) error {
 	return errors.Join(err, c.close())
 }
 
-// keepOnly removes the vectors of all texts except those that tell passes to keep.
+// keepOnly calls tell, which passes hashes of texts to the function keep. It removes the vectors
+// of all other texts.
 func (c *cache) keepOnly(ctx context.Context, tell func(keep func([]textHash) error) error) error {
 	tx, err := c.db.BeginTx(ctx, nil)
 	if err != nil {

@@ -23,12 +23,13 @@ const fileMagic = "SATVEC1\n"
 
 var errFile = errors.New("the file of vectors is damaged")
 
-// hashSize is the size of a text's hash, in bytes. 128 bits have no accidental collisions.
+// hashSize is the size of a text's hash, in bytes. With 128 bits, two texts do not have the same
+// hash by accident.
 const hashSize = 16
 
 type textHash [hashSize]byte
 
-// header is the header of a file.
+// header is the header of a file of vectors.
 type header struct {
 	Identity    Identity `json:"identity"`
 	Dims        int      `json:"dims"`

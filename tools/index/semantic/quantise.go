@@ -43,7 +43,8 @@ func normalise(v []float32) error {
 	return nil
 }
 
-// affine scales v to whole numbers from 0 to most.
+// affine scales v to whole numbers from 0 to most, and passes each number to put. sum is the sum
+// of these numbers.
 func affine(v []float32, most float32, put func(i int, code byte)) (low, step, sum float32) {
 	low, high := v[0], v[0]
 	for _, x := range v {
@@ -147,7 +148,7 @@ func products(codes []byte, words []uint64) uint64 {
 	return a + b + c + d
 }
 
-// coarse returns about the cosine, computed from whole numbers on both sides.
+// coarse returns the approximate cosine, computed from the codes of the query and the passage.
 func (q *query) coarse(r row) float32 {
 	return float32(q.dims)*r.low*q.low + r.low*q.step*q.sum + r.step*q.low*r.sum + r.step*q.step*float32(products(r.codes, q.words))
 }

@@ -51,14 +51,15 @@ func (e *Engine) settle(c *collection, err error) {
 		e.news = make(chan struct{})
 	}()
 	c.busy = false
+	if e.closed || c.dropped {
+		c.status.Running = false
+		return
+	}
 	if errors.Is(err, errSlice) {
 		e.enqueue(c)
 		return
 	}
 	c.status.Running = false
-	if e.closed || c.dropped {
-		return
-	}
 	c.status.Err = err
 	if c.timer != nil {
 		c.timer.Stop()
@@ -128,15 +129,15 @@ type run struct {
 	from    []int32 // the row of old that holds the entry's vector; -1: the cache holds it
 	done    atomic.Int64
 	refused batch        // texts that the model refused even in a batch of their own
-	streak  atomic.Int64 // refusals without a vector between them
+	streak  atomic.Int64 // refusals since the model last returned vectors
 }
 
 // maxStreak is how many texts the model may refuse in a row. After more refusals, it counts as
 // broken.
 const maxStreak = 8
 
-// probe determines the length of the model's vectors. The old vectors are useless if it has
-// changed.
+// probe determines the length of the model's vectors. The old vectors are useless if the length
+// has changed.
 func (r *run) probe(ctx context.Context) error {
 	v, err := r.e.o.Embedder.Embed(ctx, r.id, Document, []string{"dimensions"})
 	if err != nil {
@@ -318,7 +319,7 @@ func (b *batch) add(text string, h textHash) {
 func estimate(text string) int { return len(text)/3 + 8 }
 
 // embed embeds a batch and stores the vectors. If the model refuses the batch, embed halves it
-// until it finds the refused texts. They are retried once at the end; see again.
+// until it finds the refused texts. The method again retries these texts once at the end.
 func (r *run) embed(ctx context.Context, b batch) error {
 	vectors, err := r.e.o.Embedder.Embed(ctx, r.id, Document, b.texts)
 	var rows []row
@@ -447,7 +448,7 @@ func (r *run) install(ctx context.Context, state State) error {
 	return errors.Join(err, e.cache.trim(ctx))
 }
 
-// gone returns the texts that are in before but not in now.
+// gone returns the hashes of the texts that are in before but not in now.
 func gone(before, now *matrix) []textHash {
 	have := make(map[textHash]bool, len(now.hashes))
 	for _, h := range now.hashes {

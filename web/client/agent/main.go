@@ -47,7 +47,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	defer c.Close()
 	answer, err := ask(ctx, c, *source, strings.Join(flags.Args(), " "))
 	if errors.Is(err, client.ErrUnauthorized) {
-		return fmt.Errorf("%w Create a key on the page Account, Keys", err)
+		return fmt.Errorf("%w Create a key on the page Account, under Keys", err)
 	}
 	if err != nil {
 		return err

@@ -19,7 +19,8 @@ type Options struct {
 	// HTTP sends the requests. If it is nil, the check uses a client whose timeout is 5 seconds
 	// longer than Slow, to measure slow answers. Redirects are examined, but not followed.
 	HTTP *http.Client
-	// Register makes the check register a client, and delete it if the server can.
+	// Register makes the check register a client. The check deletes the client again if the
+	// server supports that.
 	Register bool
 	// Progress is called with each finding; it may be nil.
 	Progress func(Finding)
@@ -42,7 +43,7 @@ const (
 	expiresSoon = 14 * 24 * time.Hour
 )
 
-// Fixes for several checks.
+// Texts for Finding.Fix that several checks use.
 const (
 	passWellKnown = "Configure the proxy in front to pass " + wellKnownResource + " and the paths below it to the server."
 	passChallenge = "Configure the proxy in front to pass the header WWW-Authenticate unchanged."
@@ -65,9 +66,9 @@ type Finding struct {
 	Name   string `json:"name"` // the name of the check, such as "certificate"
 	Status Status `json:"status"`
 	What   string `json:"what"`          // the observation
-	Fix    string `json:"fix,omitempty"` // what to do, if it failed or warns
-	// Clients are the clients that cannot connect, or may be unable to. It is empty if the
-	// finding concerns all clients or none.
+	Fix    string `json:"fix,omitempty"` // what to do after a failure or a warning
+	// Clients are the clients that cannot connect, or may be unable to connect. The list is
+	// empty if the finding concerns all clients or none.
 	Clients []string `json:"clients,omitempty"`
 }
 
@@ -85,7 +86,7 @@ const (
 type Client struct {
 	Name    string  `json:"name"`
 	Verdict Verdict `json:"verdict"`
-	Reason  string  `json:"reason,omitempty"` // the first reason against it
+	Reason  string  `json:"reason,omitempty"` // the first reason why the client may not connect
 }
 
 // Report contains all findings, in the order of a client's steps.
@@ -99,8 +100,8 @@ type Report struct {
 // ErrURL is the error of Check for a URL that no client accepts.
 var ErrURL = errors.New("the URL must be of the form https://satchel.example.com/mcp")
 
-// Check checks a deployment. The error is ErrURL or that of ctx. Problems of the deployment are
-// in the report.
+// Check checks a deployment. The error wraps ErrURL, or is the error of ctx. Problems of the
+// deployment are in the report.
 func Check(ctx context.Context, o Options) (Report, error) {
 	u, err := url.Parse(o.URL)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.Opaque != "" {
@@ -154,7 +155,7 @@ func (c *checker) run(ctx context.Context) {
 	c.checkURL()
 	c.checkAddress(ctx)
 	if !c.checkChallenge(ctx) {
-		return // no server answers there
+		return // no MCP server answers at the URL
 	}
 	c.checkTLS()
 	c.checkBadToken(ctx)
@@ -176,7 +177,8 @@ func (c *checker) run(ctx context.Context) {
 }
 
 // pass, warn, fail and skip add a finding. For fail, hinders names the clients that cannot
-// connect, and none means all. For warn, it names the clients that may be unable to connect.
+// connect. An empty list means all clients. For warn, hinders names the clients that may be unable
+// to connect.
 func (c *checker) pass(name, format string, args ...any) {
 	c.add(Finding{Name: name, Status: OK, What: fmt.Sprintf(format, args...)})
 }

@@ -41,7 +41,7 @@ func parameters(s string) (map[string]string, string) {
 			value, rest = quoted(rest[1:])
 		} else {
 			value, rest = token(rest)
-			rest = strings.TrimLeft(rest, "=") // a token68
+			rest = strings.TrimLeft(rest, "=") // the end of a token68
 		}
 		found[strings.ToLower(name)] = value
 		s = rest

@@ -51,8 +51,8 @@ func (c *checker) blame(v Verdict, why string, who []client) {
 	}
 }
 
-// known is a client with a metadata document. Its id is the same everywhere. redirect is a
-// redirect URI that it sends.
+// known is a client with a metadata document. The client uses the same id at every server. redirect
+// is a redirect URI that the client sends.
 type known struct {
 	client       client
 	id, redirect string

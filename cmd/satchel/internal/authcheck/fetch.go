@@ -96,7 +96,7 @@ func (c *checker) postForm(ctx context.Context, target string, form url.Values) 
 	return c.ask(ctx, http.MethodPost, target, form.Encode(), "Content-Type", "application/x-www-form-urlencoded", "Accept", "application/json")
 }
 
-// is reports whether the answer has a media type.
+// is reports whether the answer has the given media type.
 func (a answer) is(media string) bool {
 	kind, _, _ := mime.ParseMediaType(a.header.Get("Content-Type"))
 	return kind == media
@@ -123,7 +123,7 @@ func (a answer) location() *url.URL {
 	return u
 }
 
-// object decodes the answer as a JSON object. If the answer is not one, why says so.
+// object decodes the answer as a JSON object. If that fails, why says the reason.
 func (a answer) object(into any) (why string) {
 	switch {
 	case a.err != nil:
@@ -157,7 +157,7 @@ func (a answer) said() string {
 	return s
 }
 
-// oauthError returns the error code of RFC 6749 section 5.2.
+// oauthError returns the error code in the answer (RFC 6749 section 5.2), or "" if there is none.
 func (a answer) oauthError() (code string) {
 	var e struct {
 		Error string `json:"error"`

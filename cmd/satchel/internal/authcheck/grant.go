@@ -37,7 +37,7 @@ func (c *checker) authorize(ctx context.Context, id, redirect string) answer {
 	return a
 }
 
-// sentTo reports whether an answer redirects to a client.
+// sentTo reports whether an answer redirects to the redirect URI of a client.
 func sentTo(a answer, redirect string) bool {
 	l := a.location()
 	r, err := url.Parse(redirect)
@@ -88,7 +88,8 @@ func (c *checker) checkKnownClients(ctx context.Context) {
 	}
 }
 
-// refused returns why the request of a client does not lead to a page.
+// refused returns why the request of a client does not lead to a page, and the fix. Both are
+// empty if the request leads to a page.
 func (c *checker) refused(ctx context.Context, id, redirect string) (why, fix string) {
 	a := c.authorize(ctx, id, redirect)
 	switch {
@@ -112,8 +113,8 @@ func (c *checker) refused(ctx context.Context, id, redirect string) (why, fix st
 	return why, "Make sure that the authorization server can fetch that document, whose host refuses some networks, or preset the client."
 }
 
-// checkToken requests tokens with an invalid code and an invalid refresh token. Clients start
-// again only after invalid_grant or invalid_client (RFC 6749 section 5.2).
+// checkToken requests tokens with an invalid code and an invalid refresh token. Clients start the
+// sign-in again only after invalid_grant or invalid_client (RFC 6749 section 5.2).
 func (c *checker) checkToken(ctx context.Context) {
 	const name = "token endpoint"
 	if c.server.TokenEndpoint == "" {

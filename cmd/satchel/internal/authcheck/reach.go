@@ -214,7 +214,7 @@ func isTimeout(err error) bool {
 	return errors.As(err, &t) && t.Timeout() || errors.Is(err, context.DeadlineExceeded)
 }
 
-// checkTLS checks how long the valid certificate of the connection still lasts.
+// checkTLS checks how long the certificate of the connection remains valid.
 func (c *checker) checkTLS() {
 	const name = "certificate"
 	if c.tls == nil {

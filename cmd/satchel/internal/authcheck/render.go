@@ -49,7 +49,7 @@ func (r Report) Write(w io.Writer) error {
 	return r.WriteClients(w)
 }
 
-// line makes another server's text safe for one line of a terminal.
+// line returns a text of another server in a form that is safe in one line of a terminal.
 func line(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' {

@@ -10,13 +10,14 @@ import (
 	"strings"
 )
 
-// resourceMetadata is the part of RFC 9728 section 2 that the checks use.
+// resourceMetadata has the fields of a resource's metadata (RFC 9728 section 2) that the checks
+// use.
 type resourceMetadata struct {
 	Resource             string   `json:"resource"`
 	AuthorizationServers []string `json:"authorization_servers"`
 	ScopesSupported      []string `json:"scopes_supported"`
 
-	at string // the URL where it was found
+	at string // the URL where the metadata was found
 }
 
 const wellKnownResource = "/.well-known/oauth-protected-resource"
@@ -71,7 +72,7 @@ func (c *checker) checkResourceMetadata(ctx context.Context) {
 	c.checkServers()
 }
 
-// checkNamed checks the URL in the challenge.
+// checkNamed checks the URL in the challenge. It reports whether the URL can be used.
 func (c *checker) checkNamed(name string) bool {
 	u, err := url.Parse(c.named)
 	switch {
@@ -190,7 +191,7 @@ func (c *checker) checkBrowsers(ctx context.Context) {
 	c.pass(name, "cross-origin requests are allowed")
 }
 
-// shared reports whether a page may read the answer (CORS).
+// shared reports whether a page of another origin may read the answer (CORS).
 func shared(a answer) bool {
 	return a.err == nil && a.status < 300 && a.header.Get("Access-Control-Allow-Origin") != ""
 }

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// serverMetadata is the part of RFC 8414 section 2 that the checks use.
+// serverMetadata has the fields of an authorization server's metadata (RFC 8414 section 2) that the
+// checks use.
 type serverMetadata struct {
 	Issuer                string   `json:"issuer"`
 	AuthorizationEndpoint string   `json:"authorization_endpoint"`
@@ -22,7 +23,7 @@ type serverMetadata struct {
 	Documents             bool     `json:"client_id_metadata_document_supported"`
 	Iss                   bool     `json:"authorization_response_iss_parameter_supported"`
 
-	at string // the URL where it was found
+	at string // the URL where the metadata was found
 }
 
 // documents reports whether clients may use a metadata document as their id. Claude does so only
@@ -89,7 +90,7 @@ func (c *checker) checkIdentification() {
 	s := c.server
 	switch {
 	case s.AuthorizationEndpoint == "" || s.TokenEndpoint == "":
-		c.fail("endpoints", "The metadata names no authorization_endpoint and token_endpoint.", "Make the authorization server name both.")
+		c.fail("endpoints", "The metadata lacks the authorization_endpoint or the token_endpoint.", "Make the authorization server name both.")
 	case !secure(s.AuthorizationEndpoint) || !secure(s.TokenEndpoint) || s.RegistrationEndpoint != "" && !secure(s.RegistrationEndpoint):
 		c.fail("endpoints", "The metadata names endpoints that are not https.", "Set server.public_url to an https URL; at another issuer, its own.")
 	case s.ResponseTypes != nil && !slices.Contains(s.ResponseTypes, "code"):
@@ -138,7 +139,7 @@ func (c *checker) checkRegistration(ctx context.Context) {
 		c.skip(name, "there is none")
 		return
 	case !c.o.Register:
-		c.skip(name, "only with --register, because it leaves a client until that expires")
+		c.skip(name, "only with --register, because the registered client may remain until it expires")
 		return
 	}
 	const redirect = "http://127.0.0.1:49154/callback"
@@ -174,7 +175,7 @@ func (c *checker) checkRegistration(ctx context.Context) {
 	}
 }
 
-// registering returns the clients that must register at this server. It returns nil for all.
+// registering returns the clients that must register at this server, or nil if all must.
 func (c *checker) registering() []client {
 	if c.server.documents() {
 		return []client{cursor, tools}

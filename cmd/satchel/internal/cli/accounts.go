@@ -126,7 +126,8 @@ type invitation struct {
 	Expires time.Time  `json:"expires"`
 }
 
-// mapped returns f of each element. It never returns nil, so that an empty list is [] in JSON.
+// mapped returns the results of f for all elements. It never returns nil, so that an empty list is
+// [] in JSON.
 func mapped[A, B any](list []A, f func(A) B) []B {
 	out := make([]B, len(list))
 	for i, x := range list {
@@ -135,8 +136,8 @@ func mapped[A, B any](list []A, f func(A) B) []B {
 	return out
 }
 
-// act returns a command that performs an operation on its argument. With --json it prints
-// {"KEY": ARGUMENT}, and otherwise said, in which %s is the argument.
+// act returns a command that performs the operation m on its argument. With --json the command
+// prints {"KEY": ARGUMENT}. Otherwise it prints the text in said, in which %s is the argument.
 func act[In any](c *call, use, short, key, said string, m service.Method[In, service.None], in func(arg string) In) *cobra.Command {
 	return c.command(&cobra.Command{Use: use, Args: cobra.ExactArgs(1), Short: short}, func(*pflag.FlagSet) runner {
 		return func(ctx context.Context, args []string) error {
@@ -145,8 +146,8 @@ func act[In any](c *call, use, short, key, said string, m service.Method[In, ser
 	})
 }
 
-// done performs an operation that returns nothing. It prints {"KEY": VALUE} with --json, and
-// otherwise said.
+// done performs the operation m, which returns no result. With --json it prints {"KEY": VALUE}.
+// Otherwise it prints the text in said, and adds a full stop.
 func done[In any](ctx context.Context, c *call, key, value, said string, m service.Method[In, service.None], in In) error {
 	return c.admin(ctx, func(s admin.Service) error {
 		if _, err := admin.Do(ctx, s, m, in); err != nil {
@@ -196,7 +197,8 @@ func (c *call) userAccountCommands() []*cobra.Command {
 	}
 }
 
-// spaceAccountCommands returns the commands of `satchel space` about owners and members.
+// spaceAccountCommands returns the commands of `satchel space` that create, give, delete and share
+// spaces.
 func (c *call) spaceAccountCommands() []*cobra.Command {
 	owner := func(fs *pflag.FlagSet) *service.SpaceRef {
 		r := &service.SpaceRef{}

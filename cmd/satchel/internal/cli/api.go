@@ -153,8 +153,8 @@ func (c *call) overAPI(cmd *cobra.Command, setup func(fs *pflag.FlagSet) apiRunn
 	})
 }
 
-// apiError converts an error of the client to a fault. Most codes of the client are also codes of
-// faults.
+// apiError converts an error of the REST API's client to a fault. Most codes of that client are
+// also codes of faults.
 func apiError(err error) error {
 	e, ok := errors.AsType[*apiclient.Error](err)
 	if !ok {
@@ -172,8 +172,8 @@ func apiError(err error) error {
 	return f
 }
 
-// maxKeyFile limits the size of a key, in bytes. The signed tokens of large organisations can
-// have a few thousand bytes.
+// maxKeyFile is how many bytes of a file with a key are read. The signed tokens of large
+// organisations, which are also accepted as keys, can have a few thousand bytes.
 const maxKeyFile = 32 << 10
 
 func (f *apiFlags) client(ctx context.Context, c *call) (*apiclient.Client, error) {
@@ -208,12 +208,13 @@ func (f *apiFlags) client(ctx context.Context, c *call) (*apiclient.Client, erro
 	return api, apiError(err)
 }
 
-// running returns the address of the server that runs on a data directory. That server's flags
-// or environment may have set the address. If none runs, it returns the configured address.
+// running returns the address of the server that runs on the data directory of cfg. It asks that
+// server, whose flags or environment may have set another address than cfg. If no server runs,
+// running returns the configured address.
 func running(ctx context.Context, cfg *config.Config) string {
 	remote, err := admin.Dial(ctx, server.SocketPath(cfg.DataDir))
 	if err != nil {
-		return server.PagesURL(cfg) // no server runs, or it is another user's
+		return server.PagesURL(cfg) // no server runs, or the server belongs to another user
 	}
 	info, err := remote.Info(ctx)
 	if err = errors.Join(err, remote.Close()); err != nil || info.URL == "" {
@@ -283,7 +284,8 @@ func printRan(c *call, r apiclient.ShellResults) {
 	}
 }
 
-// ranError returns an error that names the first command that failed.
+// ranError returns the error of the whole request, or else one that names the first command that
+// failed. It returns nil if everything succeeded.
 func ranError(r apiclient.ShellResults) error {
 	if r.Error != nil {
 		return errors.New(oneLine(r.Error.Message))

@@ -38,7 +38,7 @@ It exits with 1 if a check failed.`}, func(fs *pflag.FlagSet) runner {
 					return err
 				}
 				if !r.OK {
-					return errors.New("some checks failed; what to do is said beside each")
+					return errors.New("some checks failed; see the fix below each of them")
 				}
 				return nil
 			}

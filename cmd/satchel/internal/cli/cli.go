@@ -47,8 +47,8 @@ type Version struct {
 	GVisor  string `json:"gvisor"`
 }
 
-// Main runs one command and returns its exit status. ctx ends when the
-// operator interrupts.
+// Main runs one command and returns its exit status. ctx ends when the operator interrupts the
+// program.
 func Main(ctx context.Context, env Env) int {
 	c := &call{Env: env}
 	err := c.root().ExecuteContext(ctx)
@@ -62,7 +62,7 @@ func Main(ctx context.Context, env Env) int {
 	return exitError
 }
 
-// operatorText returns the text of an error for operators. Unlike a client, they may see the
+// operatorText returns the text of an error for operators. Unlike clients, operators may see the
 // cause of an internal error.
 func operatorText(err error) string {
 	var f *fault.Error
@@ -81,15 +81,15 @@ func operatorText(err error) string {
 	return err.Error()
 }
 
-// usageError is a mistake in the command's words: exit status 2.
+// usageError is a mistake in the command line. The exit status is then 2.
 type usageError struct{ msg string }
 
 func (e usageError) Error() string { return e.msg }
 
 func usage(format string, args ...any) error { return usageError{fmt.Sprintf(format, args...)} }
 
-// isUsage reports whether the command's words are wrong, including the value of a flag that sets
-// a key of the configuration.
+// isUsage reports whether err is a mistake in the command line. A wrong value of a flag that sets
+// a configuration key is such a mistake too.
 func isUsage(err error) bool {
 	var u usageError
 	var m config.Mistakes
@@ -117,10 +117,10 @@ func (c *call) printf(format string, args ...any) {
 	}
 }
 
-// note prints a note for people, apart from the answer.
+// note prints a note for people on standard error, so that it does not mix with the answer.
 func (c *call) note(format string, args ...any) { fmt.Fprintf(c.Stderr, format, args...) }
 
-// answer prints the one JSON value of --json, or calls plain.
+// answer prints v as JSON if --json is given. Otherwise it calls plain, which prints text.
 func (c *call) answer(v any, plain func()) error {
 	if !c.json {
 		plain()
@@ -143,7 +143,7 @@ func (c *call) root() *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetHelpTemplate("{{.CommandPath}}: {{.Short}}\n{{with .Long}}\n{{trimTrailingWhitespaces .}}\n{{end}}\n{{.UsageString}}")
 	root.SetHelpCommand(&cobra.Command{
-		Use: "help [COMMAND]", Short: "say more about a command",
+		Use: "help [COMMAND]", Short: "show the help of a command",
 		RunE: func(cmd *cobra.Command, args []string) error { return help(cmd.Root(), args) },
 	})
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
@@ -168,7 +168,7 @@ func (c *call) command(cmd *cobra.Command, setup func(*pflag.FlagSet) runner) *c
 	cmd.Long = strings.TrimSpace(cmd.Long)
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if fits(cmd, args) != nil {
-			return usage("use it so: %s; see: %s --help", strings.TrimSuffix(cmd.UseLine(), " [flags]"), cmd.CommandPath())
+			return usage("usage: %s; see: %s --help", strings.TrimSuffix(cmd.UseLine(), " [flags]"), cmd.CommandPath())
 		}
 		return nil
 	}
@@ -195,7 +195,7 @@ func group(name, short string, commands ...*cobra.Command) *cobra.Command {
 	return g
 }
 
-// help prints the help of the command that words name in group.
+// help prints the help of a command. words is the path of the command below group.
 func help(group *cobra.Command, words []string) error {
 	cmd, rest, err := group.Find(words)
 	if err != nil {

@@ -62,8 +62,9 @@ func checkDatabase(ctx context.Context, cfg *config.Config) finding {
 	return f
 }
 
-// checkSpaces has the server check the spaces, or checks them itself. If database is false,
-// the database cannot be opened, and checkSpaces opens only the spaces.
+// checkSpaces lets a running server check the spaces, or checks them in this process. database
+// says whether the database is whole. If the database is damaged and cannot be opened, checkSpaces
+// opens the spaces without the database.
 func (c *call) checkSpaces(ctx context.Context, cfg *config.Config, database bool, progress func(string)) (checked []service.SpaceCheck, err error) {
 	ctx = service.WithProgress(ctx, progress)
 	err = c.adminIn(ctx, cfg, func(s admin.Service) (err error) {
@@ -110,7 +111,8 @@ func (r *report) spaces(checked []service.SpaceCheck, err error) {
 	}
 }
 
-// shownDamaged limits how many damaged objects the text names; --json has more.
+// shownDamaged is the maximum number of damaged objects that a text report names. With --json
+// the report names more.
 const shownDamaged = 10
 
 func isDirectory(path string) bool { return strings.HasSuffix(path, "/") }
@@ -162,7 +164,7 @@ func (r *report) index(ctx context.Context, cfg *config.Config) {
 	for _, file := range slices.Sorted(maps.Keys(files)) {
 		said, err := database.CheckFile(ctx, file, database.Quick)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && len(said) == 0 {
-			continue // it is whole, or was replaced meanwhile
+			continue // the file is whole, or was replaced meanwhile
 		}
 		f := finding{Name: "search index", Remedy: fmt.Sprintf("Run satchel reindex --space %s: this rebuilds it from the space.", files[file])}
 		if f.Detail = fmt.Sprintf("%s cannot be read: %v", filepath.Base(file), err); err == nil {

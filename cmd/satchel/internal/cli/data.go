@@ -17,12 +17,12 @@ import (
 
 // startTime is how long a command waits for a process that uses the data directory and does not
 // accept commands. Such a process is a server that migrates its database or shuts down, or
-// another command, which is short.
+// another command, which usually ends soon.
 const startTime = 15 * time.Second
 
 // admin runs do, the work of an administrative command, on the data directory. If a server has
-// the directory open, s is that server. A command checks its arguments before it calls admin,
-// because admin may wait.
+// the directory open, that server does the work. A command checks its arguments before it calls
+// admin, because admin may wait.
 func (c *call) admin(ctx context.Context, do func(s admin.Service) error) error {
 	cfg, err := c.existing()
 	if err != nil {
@@ -45,10 +45,11 @@ func (c *call) existing() (*config.Config, error) {
 	return cfg, nil
 }
 
-// adminIn is like admin, for a command that may create the data directory.
+// adminIn is like admin, but takes the configuration. If the data directory of cfg does not exist,
+// adminIn creates it.
 func (c *call) adminIn(ctx context.Context, cfg *config.Config, do func(s admin.Service) error) error {
-	// The log omits warnings, because the command's answer reports failures elsewhere, such as
-	// at a remote.
+	// The log omits warnings. A failure outside the data directory, such as at a remote, is in
+	// the command's answer.
 	log := commandLog(c.Stderr, slog.LevelError)
 	var remote *admin.Remote
 	core, err := take(ctx, c, cfg, &remote, func() (*server.Core, error) {
@@ -65,7 +66,8 @@ func (c *call) adminIn(ctx context.Context, cfg *config.Config, do func(s admin.
 
 // take opens the data directory with open, or sets remote to the server that has it open. The
 // directory's lock ensures that only one process opens it. If the process with the lock does not
-// accept commands, it is another command or a server that starts or stops. take waits for it.
+// accept commands, it is another command or a server that starts or stops. take waits up to
+// startTime for it to end or to accept commands.
 func take[T any](ctx context.Context, c *call, cfg *config.Config, remote **admin.Remote, open func() (T, error)) (T, error) {
 	var none T
 	noted := false

@@ -35,7 +35,7 @@ confirm, or pass --yes.`}, func(fs *pflag.FlagSet) runner {
 					if err := c.typed(sp.Name); err != nil {
 						return err
 					}
-					in.Space = service.SpaceRef{ID: sp.ID} // the shown space, even if renamed since
+					in.Space = service.SpaceRef{ID: sp.ID} // the shown space, even if it was renamed since
 				}
 				sp, err := admin.Do(ctx, s, (*service.Service).DeleteSpace, in)
 				if err != nil {
@@ -49,12 +49,12 @@ confirm, or pass --yes.`}, func(fs *pflag.FlagSet) runner {
 
 // goes prints what a deletion removes.
 func (c *call) goes(sp service.SpaceDeletion) {
-	c.note("This deletes the space %s of %s (%s) for good: its files and their history, its facts, and all that it has here.\n", sp.Name, sp.OwnerLabel(), sp.ID)
+	c.note("This deletes the space %s of %s (%s) for good: its files and their history, its facts, and everything else that this server stores for it.\n", sp.Name, sp.OwnerLabel(), sp.ID)
 	if sp.Members > 0 {
-		c.note("It has other members, who lose it at once: %d.\n", sp.Members)
+		c.note("Other members who lose access at once: %d.\n", sp.Members)
 	}
 	if sp.Sources > 0 {
-		c.note("What is published of it ends: %d.\n", sp.Sources)
+		c.note("Sources of it that are unpublished: %d.\n", sp.Sources)
 	}
 	switch {
 	case sp.Remote == "":

@@ -26,8 +26,8 @@ import (
 	"satchel/internal/space"
 )
 
-// leastDisk is the free space under which doctor warns: a space may grow to a
-// gigabyte, and its checkout and index with it.
+// leastDisk is the free disk space, in bytes, under which doctor warns. A space may grow to a
+// gigabyte, and its checkout and index grow with it.
 const leastDisk = 2 << 30
 
 func (c *call) doctorCommand() *cobra.Command {
@@ -115,7 +115,7 @@ func (r *report) sandbox(ctx context.Context, cfg *config.Config) {
 	}
 	f := finding{Name: "sandbox", OK: true, Detail: "a trial sandbox started"}
 	if err := r.trySandbox(ctx, cfg); err != nil {
-		f.OK, f.Detail, f.Remedy = false, fault.PublicOf(err), "Until then everything but bash works."
+		f.OK, f.Detail, f.Remedy = false, fault.PublicOf(err), "Until this is fixed, everything except bash works."
 	}
 	r.Sandbox = f.OK
 	r.add(f)
@@ -123,13 +123,15 @@ func (r *report) sandbox(ctx context.Context, cfg *config.Config) {
 
 // trySandbox starts a sandbox, and adds a finding for each part that it needs.
 func (r *report) trySandbox(ctx context.Context, cfg *config.Config) (err error) {
-	// A server may be using the sandbox directory in the data directory.
+	// The trial has a temporary directory, because a server may be using the sandbox directory in
+	// the data directory.
 	dir, err := os.MkdirTemp("", "satchel-doctor-")
 	if err != nil {
 		return fault.Wrap(err, fault.Unavailable, "No temporary directory can be made in %s.", os.TempDir())
 	}
 	defer os.RemoveAll(dir)
-	// The programs go where the server puts them, because other directories may forbid execution.
+	// The sandbox's programs go where the server puts them, because other directories may forbid
+	// execution.
 	programs := filepath.Join(dir, "programs")
 	if f, err := os.CreateTemp(cfg.DataDir, "doctor-*"); err == nil {
 		f.Close()
@@ -181,7 +183,7 @@ func dataDirectory(dir string) finding {
 	err = errors.Join(err, probe.Close())
 	os.Remove(probe.Name())
 	if err != nil {
-		f.Detail, f.Remedy = fmt.Sprintf("%s takes no writes: %v", dir, err), "Make room, or look at the disk: nothing can be saved."
+		f.Detail, f.Remedy = fmt.Sprintf("%s cannot be written to: %v", dir, err), "Make room, or look at the disk: nothing can be saved."
 		return f
 	}
 	free, err := freeBytes(there)
@@ -211,7 +213,7 @@ func runningServer(ctx context.Context, dataDir string) []finding {
 	defer remote.Close()
 	info, err := remote.Info(ctx)
 	if err != nil {
-		f.Detail, f.Remedy = operatorText(err), "Restart it if it stays so."
+		f.Detail, f.Remedy = operatorText(err), "If this does not go away, restart the server."
 		return []finding{f}
 	}
 	f.OK, f.Detail = true, fmt.Sprintf("version %s at %s", info.Version, info.URL)
@@ -253,13 +255,13 @@ func embeddings(ctx context.Context, cfg *config.Config) (finding, bool) {
 	f := finding{Name: "embeddings", Optional: true, OK: err == nil, Detail: fmt.Sprintf("%s: %d numbers in a vector, answered in %v", c.Model, c.Dimensions, c.Took.Round(time.Millisecond))}
 	if err != nil {
 		f.Detail = c.Model + ": " + operatorText(err)
-		f.Remedy = "Correct search.embeddings, or start the endpoint; until then search goes by words alone."
+		f.Remedy = "Correct search.embeddings, or start the endpoint; until then search only matches words."
 	}
 	return f, ok
 }
 
-// leastGit is the first version whose merge-tree writes trees.
-const leastGit = "2.38"
+// leastGit is the oldest version with which remotes work; see the package gitcmd.
+const leastGit = "2.39"
 
 // git looks for the git program and checks its version. Satchel imports, packs and merges
 // spaces with git, and reaches remotes with it.
@@ -284,7 +286,8 @@ func git(ctx context.Context) finding {
 	return f
 }
 
-// gitAtLeast compares what `git --version` says with a version of two numbers.
+// gitAtLeast reports whether said, the output of `git --version`, names the version least or a
+// later one. It compares the first two numbers.
 func gitAtLeast(said, least string) bool {
 	numbers := func(s string) (major, minor int) {
 		_, _ = fmt.Sscanf(strings.TrimPrefix(s, "git version "), "%d.%d", &major, &minor)
@@ -324,6 +327,6 @@ func (r report) print(w io.Writer) {
 	case r.OK && r.Sandbox:
 		fmt.Fprintln(w, "\nEverything that Satchel needs works.")
 	case r.OK:
-		fmt.Fprintln(w, "\nEverything that Satchel needs works, but for bash.")
+		fmt.Fprintln(w, "\nEverything that Satchel needs works, except bash.")
 	}
 }

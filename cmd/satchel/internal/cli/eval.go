@@ -198,8 +198,8 @@ func (a answered) Rank(_ context.Context, query string, _ int) ([]string, time.D
 	return ids, r.Took, nil
 }
 
-// limitedLine is a progressLine that limits how often it prints. It is safe for concurrent
-// use.
+// limitedLine is a progressLine that limits how often it prints. Its method show is safe for
+// concurrent use.
 type limitedLine struct {
 	progressLine
 	mu   sync.Mutex

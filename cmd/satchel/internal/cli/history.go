@@ -72,7 +72,7 @@ type shown struct {
 	Content []byte        `json:"content,omitempty"`
 }
 
-// changedFile is a file that a commit changed. Status is git's letter.
+// changedFile is a file that a commit changed. Status is git's letter for the kind of change.
 type changedFile struct {
 	Path   space.Path       `json:"path"`
 	Status space.FileStatus `json:"status"`
@@ -86,7 +86,7 @@ func changedFiles(files []space.FileChange) []changedFile {
 	return out
 }
 
-// restored is what a restore did.
+// restored is the answer of the restore command: what the restore did.
 type restored struct {
 	Commit  space.CommitID    `json:"commit"`
 	Changed bool              `json:"changed"` // false if the space already had this content
@@ -125,8 +125,8 @@ COMMIT is a commit's id, or at least 7 digits of it, or HEAD for the newest.`}, 
 	})
 }
 
-// printShown prints a commit. The content of files is written unchanged to a file or a
-// pipe. For a terminal, control characters are removed.
+// printShown prints a commit. It writes the content of files unchanged to a file or a pipe. For a
+// terminal, it replaces control characters.
 func printShown(w io.Writer, s shown, content, terminal bool) {
 	text := s.Patch
 	if content {

@@ -23,8 +23,8 @@ type integration struct {
 	Name      string   `json:"name"`
 	About     string   `json:"about"`
 	Files     []string `json:"files"`
-	Directory string   `json:"directory,omitempty"` // of the written files
-	Install   string   `json:"install,omitempty"`   // a shell command
+	Directory string   `json:"directory,omitempty"` // the directory of the written files
+	Install   string   `json:"install,omitempty"`   // the shell command that installs them
 }
 
 func (c *call) integrationCommand() *cobra.Command {

@@ -13,7 +13,7 @@ import (
 // Limits of the excerpt of one result.
 const (
 	excerptLines = 6
-	excerptRunes = 200 // of one line
+	excerptRunes = 200 // characters of one line
 )
 
 // marker emphasises the words of a query in its results, if the output is a terminal.
@@ -68,8 +68,8 @@ func (m marker) matches(word string) bool {
 	return found >= 2
 }
 
-// matchesPlain reports whether a word is a word of the query, or another form of one. It
-// compares the beginnings of words, because the search's answer does not include its stems.
+// matchesPlain reports whether a word is a word of the query, or another form of one. It compares
+// the beginnings of words, because an answer of search does not say which word stems matched.
 func (m marker) matchesPlain(word string) bool {
 	word = strings.ToLower(word)
 	for _, w := range m.words {
@@ -136,8 +136,9 @@ type shownLine struct {
 	text   string
 }
 
-// excerpt returns the few lines of a snippet, which may be a whole page, that
-// have most of the query's words. first is the number of the snippet's first line.
+// excerpt returns at most excerptLines consecutive lines of a snippet: the lines that together
+// have most of the query's words. A snippet may be a whole page. first is the number of the
+// snippet's first line.
 func (m marker) excerpt(snippet string, first int) []shownLine {
 	var lines []shownLine
 	var has []map[string]bool

@@ -11,9 +11,9 @@ import (
 	"satchel/internal/editdistance"
 )
 
-// meant suggests commands for an unknown word. If one or two of the group's subcommands have a
-// command with exactly this name, meant suggests these. Otherwise it suggests the command of
-// the group with the nearest name.
+// meant suggests commands for an unknown word. If one or two commands of the group have a
+// subcommand with exactly this name, meant suggests those subcommands. Otherwise it suggests the
+// command of the group whose name is nearest, if there is one.
 func meant(group *cobra.Command, word string) string {
 	var names, elsewhere []string
 	for _, c := range group.Commands() {
@@ -33,7 +33,7 @@ func meant(group *cobra.Command, word string) string {
 	return "; did you mean: " + group.CommandPath() + " " + strings.Join(elsewhere, " or "+group.CommandPath()+" ")
 }
 
-// meantFlag suggests the flag whose name is nearest to an unknown one.
+// meantFlag suggests the flag whose name is nearest to the unknown name in err.
 func meantFlag(fs *pflag.FlagSet, err error) string {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) < 2 {

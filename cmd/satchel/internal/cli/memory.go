@@ -65,7 +65,7 @@ them for a year. It changes nothing.`}, func(fs *pflag.FlagSet) runner {
 							c.printf("  and %d more\n", f.Left)
 						}
 					}
-					c.printf("%d facts, %d findings\n", found.Facts, len(found.Findings)+found.Left)
+					c.printf("%s, %s\n", plural(int64(found.Facts), "fact"), plural(int64(len(found.Findings)+found.Left), "finding"))
 				})
 			})
 		}

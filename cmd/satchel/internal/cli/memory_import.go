@@ -27,7 +27,7 @@ JSON of mem0, folders of basic-memory and Obsidian, the Markdown export of Notio
 CLAUDE.md and .cursorrules. Try --dry-run first. Pages go under knowledge/, and facts under memory/imported/.
 A second import adds only what is new, and keeps what you have changed.`}, func(fs *pflag.FlagSet) runner {
 		user := fs.String("user", "", whoseSpace)
-		format := fs.String("format", "", "the `FORMAT`: "+strings.Join(exports.Formats(), ", ")+" (default: as the content says)")
+		format := fs.String("format", "", "the `FORMAT`: "+strings.Join(exports.Formats(), ", ")+" (default: detected from the content)")
 		dryRun := fs.Bool("dry-run", false, "report what the import would create, and change nothing")
 		return func(ctx context.Context, args []string) error {
 			var links linksLeftOut
@@ -88,9 +88,9 @@ func (c *call) importedMemory(m service.ImportedMemory) {
 	}
 }
 
-// exported opens a file, or a directory as a zip archive. name includes the parent folder, which
-// distinguishes the CLAUDE.md files of two projects. links is complete after the end of the
-// stream.
+// exported opens the file arg. If arg is a directory, stream is a zip archive of it. name includes
+// the parent folder, which distinguishes the CLAUDE.md files of two projects. links counts the
+// symbolic links that the archive leaves out, and is complete at the end of the stream.
 func exported(arg string, links *linksLeftOut) (name string, stream io.ReadCloser, err error) {
 	info, err := os.Stat(arg)
 	if errors.Is(err, os.ErrNotExist) {
@@ -140,7 +140,7 @@ func (l *linksLeftOut) notes() (out []service.ImportNote) {
 }
 
 // zipOf writes a zip archive of the regular files in a directory, without .git and node_modules.
-// Files that no format reads are empty in it, so that the server can list them as skipped.
+// Files that no format reads are empty in the archive, so that the server can list them as skipped.
 func zipOf(dir string, w io.Writer, links *linksLeftOut) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -37,7 +37,7 @@ func (c *call) userCommand() *cobra.Command {
 					}
 					return c.answer(addedUser{u.ID, u.Name}, func() {
 						at := shellQuote(c.Executable) + " %s --data " + shellQuote(cfg.DataDir) + " --user " + shellQuote(u.Name)
-						c.printf("Added %s. To let them sign in, hand them the link of:\n  "+at+"\nOr make them a key with:\n  "+at+"\n", u.Name, "login-link", "token create")
+						c.printf("Added %s. To let them sign in, give them the link that this command prints:\n  "+at+"\nOr make them a key with:\n  "+at+"\n", u.Name, "login-link", "token create")
 					})
 				})
 			}
@@ -190,7 +190,7 @@ type token struct {
 	Revoked  bool          `json:"revoked"`
 }
 
-// known returns nil for the zero time, which JSON leaves out.
+// known returns a pointer to t. For the zero time it returns nil, which JSON leaves out.
 func known(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil

@@ -31,7 +31,7 @@ between them, as with -z. Searches continue meanwhile.`}, func(fs *pflag.FlagSet
 		changed := fs.String("changed", "", "only the paths in `FILE`; - for standard input")
 		return func(ctx context.Context, args []string) error {
 			if len(args) == 1 && args[0] != "all" {
-				return usage("%q is not what can be indexed; name a person with --user, a space with --space, or all", args[0])
+				return usage("%q cannot be indexed; name a person with --user, a space with --space, or all", args[0])
 			}
 			if len(args) == 1 && (*user != "" || *id != "" || fs.Changed("changed")) {
 				return usage("all spaces are indexed without --user, --space and --changed")
@@ -74,8 +74,8 @@ func (c *call) reindexed(done []service.Reindexed) {
 	}
 }
 
-// changedPaths reads a list of paths. It checks all of them, so that nothing is
-// indexed if one is bad. A list without paths is empty, but not nil.
+// changedPaths reads a list of paths. It checks every path, so that nothing is indexed if one path
+// is invalid. If the list has no paths, the result is empty, but not nil.
 func changedPaths(file string, stdin io.Reader) ([]string, error) {
 	name := file
 	if file == "-" {

@@ -109,7 +109,7 @@ keeps the former contents as a commit that "satchel space restore" can bring bac
 // maxToken bounds a token, in bytes.
 const maxToken = 64 << 10
 
-// token reads a secret from a file or from standard input.
+// token reads a remote's token from the file name, or from standard input if name is "-".
 func (c *call) token(name string) (string, error) {
 	if name == "" {
 		return "", nil
@@ -152,7 +152,7 @@ func synced[In any](ctx context.Context, c *call, m service.Method[In, service.S
 		return err
 	}
 	if len(st.Secrets) > 0 {
-		return fault.New(fault.Conflict, "The remote was not set: %s in the space would be pushed. Take them out with satchel space purge (what is in a file's name, by another name and then satchel space purge --file PATH), allow them with satchel space allow FINGERPRINT, or all of them with --with-secrets.", places(len(st.Secrets)))
+		return fault.New(fault.Conflict, "The remote was not set: %s in the space would be pushed. Take them out with satchel space purge (for a secret in a file's name, rename the file and run satchel space purge --file PATH), allow them with satchel space allow FINGERPRINT, or all of them with --with-secrets.", places(len(st.Secrets)))
 	}
 	if st.State == space.RemoteFailed {
 		return fault.New(fault.Unavailable, "The space is not in step with its remote; the server tries again while it runs.")
@@ -217,7 +217,7 @@ func printStatus(w io.Writer, st service.SpaceStatus) {
 	}
 }
 
-// plain replaces the characters of a sentence that could control a terminal.
+// plain replaces the characters of s that could control a terminal.
 func plain(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -317,7 +317,7 @@ Replace the secret at its provider anyway: others may have read it.`}, func(fs *
 	})
 }
 
-// cutLine splits PATH:LINE.
+// cutLine splits PATH:LINE. ok is false if s does not have this form.
 func cutLine(s string) (path string, line int, ok bool) {
 	i := strings.LastIndexByte(s, ':')
 	if i <= 0 {

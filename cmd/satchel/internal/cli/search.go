@@ -37,7 +37,7 @@ docs/search.md also describes what --json prints.`}, func(fs *pflag.FlagSet) run
 			if fs.Changed("max-tokens") && in.MaxTokens < 1 {
 				return usage("--max-tokens %d is not a number above 0", in.MaxTokens)
 			}
-			// A phrase keeps its quotes if they were typed within other quotes.
+			// The shell removes the quotes of a phrase, unless they were typed within other quotes.
 			in.Query, in.Space = strings.Join(args, " "), spaceNamed(*user)
 			if strings.TrimSpace(in.Query) == "" {
 				return usage("name what to search for, such as: satchel search deploy checklist")
@@ -56,7 +56,8 @@ docs/search.md also describes what --json prints.`}, func(fs *pflag.FlagSet) run
 // is the heading of the lines that the index ranks best, but an excerpt of a longer
 // text may begin elsewhere.
 func headingAt(r service.SearchResult, at, first int) string {
-	if ext := path.Ext(r.Path); ext == ".srt" || ext == ".vtt" { // their headings are the times of cues
+	// The headings of subtitles are the times of their cues.
+	if ext := path.Ext(r.Path); ext == ".srt" || ext == ".vtt" {
 		for _, l := range slices.Backward(strings.Split(r.Snippet, "\n")[:at+1]) {
 			if from, _, ok := strings.Cut(l, " --> "); ok {
 				clock, _, _ := strings.Cut(strings.ReplaceAll(from, ",", "."), ".")
@@ -66,7 +67,8 @@ func headingAt(r service.SearchResult, at, first int) string {
 	}
 	text := r.Snippet
 	if first > 1 {
-		text, at = "\n"+text, at+1 // a rule (---) in the first line is not front matter
+		// Otherwise a rule (---) in the snippet's first line could be taken for front matter.
+		text, at = "\n"+text, at+1
 	}
 	inside := false
 	under := ""
@@ -144,8 +146,8 @@ func printFound(w io.Writer, a service.SearchResults, m marker) {
 	fmt.Fprintf(w, "%s in %s.\n", what, oneLine(a.Scope))
 }
 
-// printReasons shows how a result came to its score. It prints the score after each step,
-// and below the first step what each term of the query adds.
+// printReasons shows how a result came to its score. It prints the score after each step. Below
+// the first step it also prints what each search term adds.
 func printReasons(w io.Writer, e *rank.Explanation) {
 	for i, s := range e.Steps {
 		fmt.Fprintf(w, "    %8.3f  %s\n", s.Score, s.What)

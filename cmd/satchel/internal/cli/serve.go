@@ -109,9 +109,9 @@ func reloadOnHangup(s *server.Server) (stop func()) {
 // returnMemory gives memory back to the system whenever this process becomes idle, until ctx
 // ends.
 func returnMemory(ctx context.Context) {
-	// Health checks and reads of the metrics do not count as work. Some seconds pass between
-	// the calls of one client. If the process became idle between them, each call would have
-	// to load the program's memory pages again.
+	// The process is idle if it allocates less than idleBytes between two checks. Health checks
+	// and reads of the metrics allocate less. With fewer checks in a row the process would count as
+	// idle between two calls of a client, and each call would load the memory pages again.
 	const idleBytes, checks = 1 << 20, 30
 	// Without a reclaimer, only the heap is given back.
 	reclaimer, _ := procmem.NewReclaimer()
@@ -136,9 +136,9 @@ type access struct {
 	link string // a link that signs them in once; empty if no terminal shows it
 }
 
-// firstAccess makes the first admin if there was never a user. If a terminal can show a sign-in
-// link, firstAccess returns one. Otherwise it writes an API key to a file that only the server's
-// owner can read.
+// firstAccess makes the first admin if there was never a user. For this new admin it returns a
+// sign-in link if a terminal can show one. Otherwise it writes an API key to a file that only the
+// server's owner can read. For an earlier admin it returns the file of a key that still works.
 func firstAccess(ctx context.Context, c *call, s *server.Server) (access, error) {
 	path := filepath.Join(s.Config.DataDir, keyFile)
 	u, made, err := s.Service.FirstUser(ctx, firstUser)

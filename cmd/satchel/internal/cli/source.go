@@ -27,9 +27,10 @@ type source struct {
 	environ []string
 	stdin   io.Reader
 	log     io.Writer // git's messages
-	// watched reports whether a person reads log, and so git's progress.
+	// watched reports whether a person reads log. Only then does git print its progress.
 	watched bool
-	// maxFile returns the size limit of a file, in bytes. It is called when the first file is sent.
+	// maxFile returns the size limit of a file, in bytes. Only the import of a plain directory
+	// calls it, at the first read of the stream.
 	maxFile func() int64
 }
 
@@ -92,8 +93,9 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// open starts streaming. The stream's Read fails if the source cannot be read. The caller must
-// call Close, which ends what still runs and may be called during a Read.
+// open starts to stream the source. kind is the format of the stream. The stream's Read fails if
+// the source cannot be read. The caller must call Close, which ends a git process or goroutine
+// that still runs. Close may be called during a Read.
 func (s source) open(ctx context.Context) (kind string, stream io.ReadCloser, err error) {
 	if isURL(s.arg) {
 		stream, err := s.clone(ctx)
@@ -163,7 +165,8 @@ func (s source) offline(cmd *exec.Cmd) *exec.Cmd {
 	return cmd
 }
 
-// gitFault reports why git did not do its work.
+// gitFault returns the error for a git command that failed with err. otherwise is its message
+// unless ctx has ended or git is not installed.
 func gitFault(ctx context.Context, err error, otherwise string) error {
 	switch {
 	case ctx.Err() != nil:
@@ -201,7 +204,8 @@ func (s source) bundle(ctx context.Context, dir string, cleanup func()) (io.Read
 	ctx, cancel := context.WithCancel(ctx)
 	p := &processStream{cmd: s.offline(s.git(ctx, "-C", dir, "bundle", "create", "--quiet", "-", "HEAD")), cancel: cancel, cleanup: cleanup}
 	p.cmd.Stderr = &p.diag
-	// The pipe of StdoutPipe may not be read while Wait runs.
+	// A pipe from cmd.StdoutPipe does not allow Wait during a Read, but Close may call Wait during
+	// a Read.
 	r, w, err := os.Pipe()
 	if err == nil {
 		p.out, p.cmd.Stdout = r, w
@@ -225,7 +229,7 @@ type processStream struct {
 	cmd     *exec.Cmd
 	cancel  context.CancelFunc
 	cleanup func()
-	diag    bytes.Buffer // what the program says; read after it has ended
+	diag    bytes.Buffer // the program's standard error, which is read after the program has ended
 
 	ended sync.Once
 	err   error

@@ -121,7 +121,7 @@ func TestRepositoryCannotRunAProgramByLazyFetch(t *testing.T) {
 
 func TestGitAtLeast(t *testing.T) {
 	for said, want := range map[string]bool{
-		"git version 2.39.5": true, "git version 2.38.0": true, "git version 3.0": true, "git version 2.50.1 (Apple Git-155)": true,
+		"git version 2.39.5": true, "git version 2.39.0": true, "git version 2.38.0": false, "git version 3.0": true, "git version 2.50.1 (Apple Git-155)": true,
 		"git version 2.37.9": false, "git version 1.99": false, "nonsense": false,
 	} {
 		if got := gitAtLeast(said, leastGit); got != want {

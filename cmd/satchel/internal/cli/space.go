@@ -106,7 +106,7 @@ func (c *call) imported(arg string, res service.ImportResult) {
 		c.printf("Warning: %s: %s\n", printable(w.Path), w.Why)
 	}
 	for _, p := range res.Replaced {
-		c.printf("%s is the imported one: nobody had changed the one with which the space began.\n", printable(p))
+		c.printf("%s now has the imported content: nobody had changed it since the space was created.\n", printable(p))
 	}
 	for _, k := range res.Conflicts {
 		c.printf("%s differs from the space's; the imported one is %s.\n", printable(k.Path), printable(k.Kept))
@@ -120,7 +120,8 @@ func counted(files int) string {
 	return fmt.Sprintf("%d files", files)
 }
 
-// printable returns a name, quoted if it has characters that a terminal would interpret.
+// printable returns a name. If the name has characters that Go would escape, such as control
+// characters, printable quotes it.
 func printable(s string) string {
 	if q := strconv.Quote(s); q[1:len(q)-1] != s {
 		return q
@@ -128,8 +129,8 @@ func printable(s string) string {
 	return s
 }
 
-// progressLine shows messages on one line of a terminal. Each message replaces the last
-// one. Nothing is shown if nobody watches.
+// progressLine shows messages on one line of a terminal. Each message replaces the previous
+// message. If the field shown is false, because nobody watches, progressLine prints nothing.
 type progressLine struct {
 	w     io.Writer
 	shown bool

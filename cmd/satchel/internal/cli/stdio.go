@@ -70,9 +70,9 @@ type home struct {
 
 	service admin.Service
 	info    admin.Info
-	close   func(context.Context) error // ends what attach began
+	close   func(context.Context) error // ends the connection or the server that attach made
 
-	key service.NewKey // the last one that this run made
+	key service.NewKey // the last key that this run made
 }
 
 func (h *home) run(ctx context.Context) (err error) {
@@ -92,9 +92,9 @@ func (h *home) run(ctx context.Context) (err error) {
 	return stdio.Run(ctx, h.c.carries(to, h.again))
 }
 
-// again returns the target to continue with. If `satchel serve` started the server,
-// again returns an error until that server runs again. If this process opened the
-// data directory instead, that server could not start.
+// again returns the target to continue with after the connection failed or the server refused
+// the key. If `satchel serve` started the server, again returns an error until that server runs
+// again. If this process opened the data directory instead, that server could not start.
 func (h *home) again(ctx context.Context, _ stdio.Target, keyRefused bool) (stdio.Target, error) {
 	if !keyRefused {
 		remote, err := admin.Dial(ctx, server.SocketPath(h.cfg.DataDir))
@@ -111,8 +111,8 @@ func (h *home) again(ctx context.Context, _ stdio.Target, keyRefused bool) (stdi
 	return h.target(ctx, keyRefused)
 }
 
-// target returns the server with its key. If newKey is true, it makes a new key,
-// unless the caller gave one.
+// target returns the server's URL and the key to use there. If newKey is true, target makes a new
+// key, unless the caller gave one.
 func (h *home) target(ctx context.Context, newKey bool) (stdio.Target, error) {
 	if h.token != "" {
 		return stdio.Target{URL: h.info.URL, Token: h.token}, nil
@@ -133,7 +133,7 @@ func (h *home) target(ctx context.Context, newKey bool) (stdio.Target, error) {
 	return stdio.Target{URL: h.info.URL, Token: h.key.Secret}, nil
 }
 
-// attach finds the server, or becomes it.
+// attach connects to the running server. If none runs, it starts a server in this process.
 func (h *home) attach(ctx context.Context) error {
 	// A server in this process listens on a free port, which only the admin socket reports.
 	cfg := *h.cfg
@@ -153,7 +153,7 @@ func (h *home) attach(ctx context.Context) error {
 	return h.serve(ctx, s)
 }
 
-// serve starts s and waits until it is ready. s then serves until close is called,
+// serve starts s and waits until s is ready. s then serves until h.close is called,
 // even if ctx ends before, so that the client's requests can finish.
 func (h *home) serve(ctx context.Context, s *server.Server) error {
 	s.Admin.Running.Passing = true

@@ -37,8 +37,8 @@ type tokenReport struct {
 }
 
 const (
-	// measuredPages is how many of a person's pages are read, and measuredHeadings how many
-	// headings of each are searched for.
+	// measuredPages is how many of a person's pages are read. measuredHeadings is how many
+	// headings of each page are searched for.
 	measuredPages    = 15
 	measuredHeadings = 2
 )
@@ -172,7 +172,7 @@ type mcpClient struct {
 	prefix string
 }
 
-// client connects a client with a key of its own.
+// client connects an mcpClient to the server. The client gets its own key.
 func (h *home) client(ctx context.Context) (*mcpClient, error) {
 	to, err := h.target(ctx, true)
 	if err != nil {
@@ -262,7 +262,8 @@ func (m *mcpClient) call(name string, args any) (string, error) {
 	return text, nil
 }
 
-// pages returns some Markdown pages of the space and of the library.
+// pages returns the paths of some Markdown pages of the space and of the library: at most
+// measuredPages, spread evenly over the list of all pages.
 func (m *mcpClient) pages() (some []string, err error) {
 	var all []string
 	for _, glob := range []string{"**/*.md", "/library/**/*.md"} {

@@ -162,7 +162,7 @@ func (p *proxy) explainError(err error) string {
 	case isRefused(err):
 		return fmt.Sprintf("No Satchel server answers at %s. Start one with: satchel serve", p.target().URL)
 	}
-	return "The connection to Satchel broke before its answer came. Look whether what was asked for has happened before asking again."
+	return "The connection to Satchel broke before the answer came. Check whether the request took effect before you repeat it."
 }
 
 // explainStatus returns, for the client, what an answer without a message means.
@@ -173,7 +173,7 @@ func explainStatus(res *http.Response) string {
 	case s == http.StatusTooManyRequests:
 		return "Satchel is asked too often; try again in a moment."
 	case s/100 == 3:
-		return fmt.Sprintf("The server is at another URL: %s. Give that one to satchel stdio --url.", res.Header.Get("Location"))
+		return fmt.Sprintf("The server is at another URL: %s. Pass that URL to satchel stdio --url.", res.Header.Get("Location"))
 	case s/100 == 2:
 		return "Satchel ended its answer before the result."
 	}

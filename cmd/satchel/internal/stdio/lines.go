@@ -7,7 +7,8 @@ import (
 	"io"
 )
 
-// lineReader reads lines of any length. It drops the bytes of a line that has more than most.
+// lineReader reads lines of any length. It drops the content of a line that has more than most
+// bytes.
 type lineReader struct {
 	r    *bufio.Reader
 	most int

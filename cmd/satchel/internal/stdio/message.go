@@ -91,8 +91,8 @@ func (m message) target() string {
 	return m.Params.URI
 }
 
-// headerValue encodes s for the specification's custom headers: plain if it is visible ASCII,
-// and otherwise as =?base64?…?=.
+// headerValue encodes s for the specification's custom headers: unchanged if s is printable ASCII
+// without spaces around it, and otherwise as =?base64?…?=.
 func headerValue(s string) string {
 	plain := s != "" && strings.TrimSpace(s) == s && !strings.HasPrefix(s, "=?base64?")
 	for i := range len(s) {

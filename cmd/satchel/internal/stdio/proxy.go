@@ -57,7 +57,7 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Client == nil {
 		t := http.DefaultTransport.(*http.Transport).Clone()
-		t.MaxIdleConnsPerHost = 16 // one client's concurrent calls
+		t.MaxIdleConnsPerHost = 16 // enough for the concurrent calls of one client
 		// If a kept HTTP/1 connection ends during a request, nobody knows whether the server
 		// processed the request. A new connection is refused if the server has ended, so the
 		// request can be sent again. HTTP/2 says which requests the server accepted.
@@ -114,7 +114,7 @@ type proxy struct {
 	mu         sync.Mutex
 	at         Target
 	session    string
-	version    string // agreed by initialize
+	version    string // the protocol version that initialize agreed on
 	initialize []byte // the client's initialize message, which can begin another session
 	listening  bool
 	inflight   map[string]*exchange // by request id

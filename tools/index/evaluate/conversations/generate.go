@@ -39,7 +39,7 @@ type Collection struct {
 	Questions []Question
 }
 
-// Queries returns the questions as people ask them, and in other words.
+// Queries returns the questions as people ask them, and the same questions reworded.
 func (c *Collection) Queries() (asked, reworded []evaluate.Query) {
 	for _, q := range c.Questions {
 		if q.Reworded {
@@ -55,7 +55,7 @@ func (c *Collection) Queries() (asked, reworded []evaluate.Query) {
 type session struct {
 	subject string
 	day     time.Time
-	fact    *Fact  // nil if it has none
+	fact    *Fact  // nil if the session has no fact
 	said    string // what the session says about the fact
 }
 
@@ -214,7 +214,7 @@ func (g *generator) fill(text string) string {
 	})
 }
 
-// The size of the text that a session takes from a page, in bytes.
+// leastText and mostText limit the size of the text that a session takes from a page, in bytes.
 const leastText, mostText = 300, 1500
 
 // readPage returns the title of a page and its first paragraphs of prose.

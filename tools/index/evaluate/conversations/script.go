@@ -65,7 +65,7 @@ type subject struct{ titles, user, assistant []string }
 // chatter holds the talk of all subjects, and the lists of words that vary it.
 type chatter struct {
 	subjects map[string]*subject
-	names    []string // of the subjects, in the order of the file
+	names    []string // the names of the subjects, in the order of the file
 	lists    map[string][]string
 }
 

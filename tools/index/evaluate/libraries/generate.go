@@ -38,8 +38,8 @@ const (
 // perLibrary is the maximum number of questions of a kind about one library.
 var perLibrary = map[Kind]int{Heading: 100, Sentence: 100, Trouble: 40, Foreign: 100, Named: 40}
 
-// Question is a question with the pages that answer it: more than one if they share the text
-// from which it was made.
+// Question is a question with the pages that answer it. It has several pages if they share the
+// text from which the question was made.
 type Question struct {
 	Kind    Kind
 	Text    string
@@ -51,8 +51,8 @@ type Question struct {
 // Answer is a section of a page.
 type Answer struct {
 	Library string
-	Page    string // its path as hits show it
-	Lines   [2]int // of the section without the sections below it, or of the message
+	Page    string // the page's path as hits show it
+	Lines   [2]int // first and last line of the message, or of the section without its subsections
 }
 
 // Collection holds the libraries, without the sentences that became questions, and the
@@ -228,7 +228,8 @@ func topical(text string) int {
 	return len(seen)
 }
 
-// choose returns the questions of each kind. Their order does not depend on the order of the pages.
+// choose returns the candidates that become questions, at most perLibrary of each kind. Their
+// order does not depend on the order of the pages.
 func choose(all []candidate) (chosen []candidate) {
 	slices.SortFunc(all, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(hash(a.text), hash(b.text)), cmp.Compare(a.text, b.text), cmp.Compare(a.kind, b.kind))

@@ -14,12 +14,12 @@ import (
 // are its variants.
 type Figures struct {
 	Questions int
-	NDCG      float64  // of the first ten results
-	First     float64  // the share with a right page first
+	NDCG      float64  // the NDCG of the first ten results
+	First     float64  // the share of questions with a right page first
 	Five      float64  // the share with a right page among the first five
 	Library   float64  // the share with the right library first
 	Section   float64  // the share with a right page among the first five, at the right section
-	Misplaced []string // the tuned questions without a right page first
+	Misplaced []string // the questions of the tuned half without a right page first
 	sums      [5]float64
 }
 
@@ -71,8 +71,8 @@ func (f *Figures) add(q Question, hits []present.Hit) {
 
 // Measure asks the questions. It returns figures for each kind of question, for the half with
 // which the ranking is tuned ("tuned half"), for the other half ("held-out half"), for all
-// ("all"), and for each library ("of NAME"). All except the figures for a kind leave out
-// questions that name their library and questions in other languages than English.
+// ("all"), and for each library ("of NAME"). Only the figures for a kind include questions that
+// name their library and questions in other languages than English.
 func (c *Collection) Measure(ctx context.Context, b *evaluate.Built) (map[string]*Figures, error) {
 	by := map[string]*Figures{}
 	for _, q := range c.Questions {

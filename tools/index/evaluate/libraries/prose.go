@@ -11,9 +11,9 @@ import (
 
 // sentence is a sentence of a page's prose.
 type sentence struct {
-	text       string // as a reader sees it
-	start, end int    // its bytes in the page
-	first      bool   // it begins the first paragraph of its section
+	text       string // the sentence as a reader sees it
+	start, end int    // where the sentence begins and ends in the page, in bytes
+	first      bool   // whether the sentence begins the first paragraph of its section
 	section    parse.Section
 }
 
@@ -49,13 +49,13 @@ func sentences(name string, page []byte) (all []sentence) {
 	var fence parse.FenceState
 	from := -1 // the start of the open paragraph
 	at, number, firstLine := 0, 0, 0
-	begun := map[int]bool{} // the sections whose first paragraph was read, by their lines
+	begun := map[int]bool{} // by the first line of a section: whether a paragraph of it was read
 	closeAt := func(end int) {
 		if from < 0 {
 			return
 		}
 		in := parse.Section{To: 1 << 30}
-		for _, s := range sections { // the innermost is the last that contains the line
+		for _, s := range sections { // the innermost section is the last that contains the line
 			if s.From <= firstLine && firstLine <= s.To {
 				in = s
 			}
@@ -114,7 +114,8 @@ func sentences(name string, page []byte) (all []sentence) {
 	return all
 }
 
-// prose reports whether a line is part of a paragraph. within says that one is open.
+// prose reports whether a line is part of a paragraph. within reports whether the line before it
+// is part of one.
 func prose(line []byte, within bool) bool {
 	if c := line[0]; c == ' ' || c == '\t' || strings.IndexByte("#|>-=~^+{}<:.@\"", c) >= 0 {
 		return false
@@ -133,7 +134,7 @@ func prose(line []byte, within bool) bool {
 func without(page []byte, cut []sentence) []byte {
 	out := make([]byte, 0, len(page))
 	at := 0
-	for _, s := range cut { // in order
+	for _, s := range cut { // sorted by start
 		out = append(out, page[at:s.start]...)
 		out = append(out, bytes.Repeat([]byte("\n"), bytes.Count(page[s.start:s.end], []byte("\n")))...)
 		at = s.end

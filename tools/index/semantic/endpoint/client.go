@@ -84,8 +84,9 @@ type Error struct {
 	Message string
 	// After is how long the endpoint asks us to wait, or 0 if it does not say.
 	After time.Duration
-	// broken reports an answer that the content of the request may have caused, for example
-	// because the endpoint cannot encode a NaN. If every try fails, the last answer counts.
+	// broken reports that the content of the request may have caused the answer, for example
+	// because the endpoint cannot encode a NaN. The request is still tried again, because the
+	// cause may also be temporary.
 	broken bool
 }
 
@@ -137,7 +138,7 @@ func newClient(o Options) (*client, error) {
 	} else {
 		u, err := url.Parse(o.URL)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
-			return nil, errors.New("model endpoint: the URL must be such as http://127.0.0.1:11434/v1")
+			return nil, errors.New("model endpoint: the URL must be an http or https address, such as http://127.0.0.1:11434/v1")
 		}
 		if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 			return nil, errors.New("model endpoint: the URL must have no user, no query and no fragment")

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// Reranker scores passages for a query with POST {base}/rerank.
+// Reranker uses POST {base}/rerank to score passages for a query.
 type Reranker struct {
 	model string
 	c     *client

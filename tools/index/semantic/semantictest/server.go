@@ -1,6 +1,5 @@
-// Package semantictest serves embeddings, scores and chat over HTTP for tests. Requests are
-// real. The model counts the character trigrams of words, and can fail in the ways in which
-// endpoints fail.
+// Package semantictest serves embeddings, scores and chat over real HTTP for tests. The model
+// counts the character trigrams of words, and can fail in the ways in which endpoints fail.
 package semantictest
 
 import (
@@ -163,7 +162,7 @@ func (s *Server) rerank(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var results []map[string]any
-	for i := len(in.Documents) - 1; i >= 0; i-- { // in an order that is not that of the documents
+	for i := len(in.Documents) - 1; i >= 0; i-- { // not in the order of the documents
 		score := 0.0
 		for w := range strings.FieldsSeq(strings.ToLower(in.Query)) {
 			score += float64(strings.Count(strings.ToLower(in.Documents[i]), w))
