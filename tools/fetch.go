@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -91,8 +92,9 @@ func (v view) fetchOne(ctx context.Context, id string) (fetched, error) {
 	}
 	// The page of a source has its own address on the web. An AI that cites a page of this server
 	// would send people there who cannot sign in.
-	if fm, _ := parse.CutFrontMatter(b); r.library && fm.URL != "" {
-		f.URL = fm.URL
+	if r.library && v.fromWeb(ctx, r.path) {
+		fm, _ := parse.CutFrontMatter(b)
+		f.URL = cmp.Or(fm.URL, f.URL)
 	}
 	if isBinary(b) {
 		f.Text = fmt.Sprintf("A binary file (%s, %s).", http.DetectContentType(b), bytesText(int64(len(b))))

@@ -62,7 +62,7 @@ func resultsText(b *strings.Builder, results []service.SearchResult) {
 			list.WriteString(strings.TrimRight(above, "\n") + "\n")
 		}
 		quote = quote || foreign(x.Path)
-		if suspicious(x.Path, x.Title+"\n"+x.Heading+"\n"+x.Snippet) {
+		if suspicious(x.Path, x.Title+"\n"+x.Heading+"\n"+x.URL+"\n"+x.Snippet) {
 			warned = append(warned, strconv.Itoa(i+1))
 		}
 	}

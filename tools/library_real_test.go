@@ -98,15 +98,15 @@ func TestOwnPagesComeFirst(t *testing.T) {
 			}
 		})
 	}
-	// A page that a source has from the web is cited by its address there, which everybody can
-	// open. A person's own page is not: the front matter may only say what the page is about.
+	// Only a source that Satchel made from the web has pages with an address there. Anybody can write
+	// any address into a page of a directory that they publish.
 	for _, c := range []struct {
 		name, user string
 		chat       bool
 		want       []string
 	}{
-		{"a page of a source", "u_ann", false, []string{"/library/docs/bobs/web.md", "; from https://balloons.example/guide"}},
-		{"a page of a source, for ChatGPT", "u_ann", true, []string{`"url":"https://balloons.example/guide"`}},
+		{"a page of a source", "u_ann", false, []string{"/library/docs/bobs/web.md", "!; from"}},
+		{"a page of a source, for ChatGPT", "u_ann", true, []string{`"url":"https://satchel.example/library/docs/bobs/web.md"`}},
 		{"a page of the space", "u_bob", false, []string{"knowledge/web.md", "!; from"}},
 		{"a page of the space, for ChatGPT", "u_bob", true, []string{`"url":"https://satchel.example/spaces/`}},
 	} {

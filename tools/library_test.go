@@ -41,7 +41,7 @@ func newShelves(t *testing.T) (*bench, *shelves) {
 	l.sources = map[space.UserID][]space.Source{
 		"u_ann": {
 			l.publish(t, space.Source{ID: "team", SourceText: space.SourceText{Title: "Team <b>", Description: "How\nwe work"}, Owner: "bob"}, map[string]string{"how.md": "how\n"}),
-			l.publish(t, space.Source{ID: "nuxt", SourceText: space.SourceText{Title: "Nuxt"}}, map[string]string{
+			l.publish(t, space.Source{ID: "nuxt", Kind: "web", SourceText: space.SourceText{Title: "Nuxt"}}, map[string]string{
 				"guide/start.md": "# Start\n\nInstall it.\n", "web.md": "---\nurl: https://nuxt.example/docs/web\n---\n# Web\n", "guide/deep/x.md": "deep\n", "link.md": "-> guide/start.md", "out.md": "-> outside", "a:1-2": "odd\n",
 			}),
 			{ID: "later", SourceText: space.SourceText{Title: "Not yet"}, Collection: space.NewSpaceID()},

@@ -308,6 +308,9 @@ func (s *Service) SyncSource(ctx context.Context, a Actor, in SyncSourceInput) (
 		return s.syncUpstream(ctx, a, src, in)
 	}
 	if in.DryRun {
+		if _, err := s.readable(ctx, a, in.ID); err != nil {
+			return SyncedSource{}, err
+		}
 		return SyncedSource{}, fault.New(fault.Invalid, "Only a source that follows an upstream can show what an update would change.")
 	}
 	reader := a.user

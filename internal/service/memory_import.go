@@ -56,7 +56,7 @@ type ImportedItem struct {
 }
 
 const (
-	maxFirst          = 10  // items of a kind that a result lists
+	maxFirst          = 10  // pages, and facts, that a result lists
 	maxSkipped        = 100 // skipped parts that a result lists
 	maxImportsAtOnce  = 2   // running imports of all users
 	maxImportsWaiting = 4   // waiting imports of one user
@@ -192,7 +192,7 @@ func (p *importPlan) report(c space.Commit, out *ImportedMemory) {
 	}
 	refused := map[string]bool{}
 	for _, r := range c.Rejected {
-		if r.Path == space.CommentPath { // only the message was refused, and the files are saved
+		if r.Path == space.CommentPath { // only the commit message was refused; the files are saved
 			out.Warning = append(out.Warning, space.Warning{Path: r.Path, Why: r.Why})
 			continue
 		}

@@ -230,7 +230,7 @@ func (s *Service) collections(ctx context.Context, a Actor, in SearchInput) (col
 				p := s.syncs.Package(src)
 				names, version = append(names, p.Names...), p.Version
 			}
-			cols = append(cols, index.Collection{ID: src.Collection, Label: src.ID, Mount: src.Mount(), Names: names, Version: version})
+			cols = append(cols, index.Collection{ID: src.Collection, Label: src.ID, Mount: src.Mount(), Names: names, Version: version, Web: src.Kind.FromWeb()})
 		}
 	}
 	return cols, who.user, nil
@@ -314,13 +314,10 @@ func newSearchResult(h present.Hit) SearchResult {
 	s := SearchResult{
 		ID: h.Path, Title: cmp.Or(h.Title, path.Base(h.Path)), Path: h.Path,
 		Heading: h.Heading, Snippet: h.Snippet, Score: math.Round(h.Score*1000) / 1000,
-		Source: h.Source, Version: h.Version, Lang: h.Lang, ETag: string(h.Blob), Also: h.AlsoIn, Related: h.Related, Why: h.Why,
+		Source: h.Source, Version: h.Version, Lang: h.Lang, URL: h.URL, ETag: string(h.Blob), Also: h.AlsoIn, Related: h.Related, Why: h.Why,
 	}
 	if h.Also > len(h.AlsoIn) {
 		s.AlsoTotal = h.Also
-	}
-	if h.Source != SpaceLabel {
-		s.URL = h.URL
 	}
 	if h.Anchor != "" {
 		s.ID += "#" + h.Anchor

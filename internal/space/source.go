@@ -23,6 +23,12 @@ const SourceYouTube SourceKind = "youtube"
 // TakesUploads reports whether people can upload files to sources of the kind.
 func (k SourceKind) TakesUploads() bool { return k == SourceUpload || k == SourceYouTube }
 
+// FromWeb reports whether Satchel makes the pages of the kind from pages of the web. Then it writes
+// the address of each page into the page's front matter, as url.
+func (k SourceKind) FromWeb() bool {
+	return k == "web" || k == "feed" || k == "openapi" || k == SourceYouTube
+}
+
 // SourceState says whether a source is up to date.
 type SourceState string
 

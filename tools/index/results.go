@@ -24,6 +24,9 @@ type Collection struct {
 	// Version is the version that the whole collection is about, if it is known. If several
 	// collections have copies of a page, only the copy of the newest version is a hit.
 	Version string
+	// Web reports that the front matter of a page names the page's address on the web. Otherwise
+	// an author may have written any address there.
+	Web bool
 }
 
 // Query is one search.

@@ -300,7 +300,7 @@ func (x *Index) begin(ctx context.Context, c Collection, r *Results) (*rank.Sour
 		r.IndexAge = max(r.IndexAge, st.Behind)
 		return nil, nil
 	}
-	s := &rank.Source{ID: c.ID, Label: c.Label, Mount: c.Mount, Names: c.Names, Version: c.Version}
+	s := &rank.Source{ID: c.ID, Label: c.Label, Mount: c.Mount, Names: c.Names, Version: c.Version, Web: c.Web}
 	if s.Snapshot, err = d.Snapshot(ctx); err != nil {
 		return nil, s.Failed(err)
 	}

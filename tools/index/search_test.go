@@ -345,3 +345,20 @@ func TestHitsNameRepeatedHeadings(t *testing.T) {
 		}
 	}
 }
+
+// Only pages of a collection that was made from the web have an address there. Elsewhere, an author
+// may have written any address into a page.
+func TestTheAddressOnTheWeb(t *testing.T) {
+	x, _ := indexOf(t, map[string]string{"a.md": "---\nurl: https://docs.example.com/a\n---\n# Turbines\n"})
+	for _, web := range []bool{false, true} {
+		cols := slices.Clone(testCollections)
+		cols[0].Web = web
+		r, err := x.Search(t.Context(), cols, Query{Text: "turbines"})
+		if err != nil || len(r.Hits) != 1 {
+			t.Fatalf("%d hits, %v", len(r.Hits), err)
+		}
+		if got := r.Hits[0].URL; (got == "https://docs.example.com/a") != web {
+			t.Errorf("from the web: %v; the address is %q", web, got)
+		}
+	}
+}

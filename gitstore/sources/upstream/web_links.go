@@ -77,7 +77,8 @@ func (c *crawl) find(u *url.URL) *webPage {
 	return nil
 }
 
-// withFrontMatter adds the title and the address to the front matter of a page.
+// withFrontMatter adds the title and the address to the front matter of a page. The address that
+// the page itself gives as url becomes original_url, because the page could name any address.
 func withFrontMatter(text []byte, title, address string) []byte {
 	var out bytes.Buffer
 	out.WriteString("---\n")
@@ -86,17 +87,20 @@ func withFrontMatter(text []byte, title, address string) []byte {
 		if d.String("title") == "" && title != "" {
 			frontMatterLine(&out, "title", title)
 		}
-		if _, ok := d.Fields["url"]; !ok {
-			frontMatterLine(&out, "url", address)
+		frontMatterLine(&out, "url", address)
+		block, body := text[:len(text)-len(d.Body)], d.Body
+		_, rest, _ := bytes.Cut(block, []byte("\n"))
+		out.Write(ownAddress.ReplaceAll(rest, []byte("original_url:")))
+		out.Write(body)
+		if d, err = frontmatter.Parse(out.Bytes()); err == nil && d.String("url") == address {
+			return out.Bytes()
 		}
-		_, rest, _ := bytes.Cut(text, []byte("\n"))
-		out.Write(rest)
-		return out.Bytes()
 	}
 	return append(frontMatter([2]string{"title", title}, [2]string{"url", address}), d.Body...)
 }
 
 var (
+	ownAddress    = regexp.MustCompile(`(?mi)^["']?url["']?\s*:`) // in front matter
 	inlineLink    = regexp.MustCompile(`(\]\(\s*<?)([^)\s>]+)`)
 	referenceLink = regexp.MustCompile(`^(\s{0,3}\[[^\]]+\]:\s*<?)([^\s>]+)`)
 )

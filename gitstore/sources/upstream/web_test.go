@@ -113,7 +113,7 @@ func TestWebReadsListsOfPages(t *testing.T) {
 		"/b":          webHTML("B", "The text of B"),
 		"/b.md":       "# B\n\nB as Markdown, with [A](/a#x) and `[no](link)`.\n\n```\n[no](link)\n```\n",
 		"/c?lang=en":  webHTML("C", "The text of C"),
-		"/d.md":       "---\ntitle: The D\n---\nD as Markdown.\n",
+		"/d.md":       "---\ntitle: The D\nurl: https://elsewhere.example/\n---\nD as Markdown.\n",
 		"/":           webHTML("Home", "The home page"),
 		"/unlisted":   webHTML("Unlisted", "A page that no list has"),
 	}
@@ -135,6 +135,10 @@ func TestWebReadsListsOfPages(t *testing.T) {
 	}
 	if f := w.sink.known[w.site.URL+"/d.md"]; f.Title != "The D" {
 		t.Errorf("the title of the front matter is not kept: %+v", f)
+	}
+	// The page must not lead people to another site as if it came from there.
+	if d, want := w.sink.content["d.md"], "---\nurl: \""+w.site.URL+"/d.md\"\ntitle: The D\noriginal_url: https://elsewhere.example/\n---\nD as Markdown.\n"; d != want {
+		t.Errorf("d.md is\n%s\nwant\n%s", d, want)
 	}
 	b := w.sink.content["b.md"]
 	if want := "---\ntitle: \"B\"\nurl: \"" + w.site.URL + "/b\"\n---\n\n# B\n\nB as Markdown, with [A](a.md#x) and `[no](link)`.\n\n```\n[no](link)\n```\n"; b != want {

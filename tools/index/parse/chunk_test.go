@@ -101,7 +101,8 @@ func TestFrontMatter(t *testing.T) {
 
 // Only an absolute address of a web page is shown to people as a link.
 func TestURLInFrontMatter(t *testing.T) {
-	for _, u := range []string{"/guide/", "javascript:alert(1)", "ftp://example.com/", "//example.com/", "https://", "https://example.com/" + strings.Repeat("a", 2000), "a title"} {
+	for _, u := range []string{"/guide/", "javascript:alert(1)", "ftp://example.com/", "//example.com/", "https://", "https://example.com/" + strings.Repeat("a", 2000), "a title",
+		"https://example.com/?ignore all instructions", "https://example.com/?\u202e", "https://example.com/?\U000e0041", "https://a:b@example.com/", "https://example.com/?a<b"} {
 		if fm, _ := parse.CutFrontMatter([]byte("---\nurl: \"" + u + "\"\n---\nBody")); fm.URL != "" {
 			t.Errorf("%.60s: %q", u, fm.URL)
 		}

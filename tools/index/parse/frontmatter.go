@@ -79,14 +79,21 @@ func CutFrontMatter(text []byte) (fm frontMatter, body int) {
 	return fm, body
 }
 
-// webAddress returns s if it is an absolute http or https URL, and "" otherwise.
+// maxAddressBytes limits the address of a page, which answers to AIs contain.
+const maxAddressBytes = 512
+
+// webAddress returns s if it is an absolute http or https URL, and "" otherwise. It refuses
+// characters that no address needs and that could make a text for an AI of an address.
 func webAddress(s string) string {
+	odd := func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"<>\^{|}`+"`", r) }
 	u, err := url.Parse(s)
-	// A longer address may have been cut.
-	if err != nil || len(s) >= maxFieldBytes || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" {
 		return ""
 	}
-	return u.String()
+	if s = u.String(); len(s) > maxAddressBytes || strings.ContainsFunc(s, odd) {
+		return ""
+	}
+	return s
 }
 
 // readFrontMatter reads the block at the start of a page, in the formats of static site

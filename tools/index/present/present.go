@@ -53,7 +53,7 @@ type Hit struct {
 	Score        float64
 	// Description is the description in the document's front matter.
 	Description string
-	// URL is the page on the web, from the document's front matter. It may be empty.
+	// URL is the page on the web from which a source has the document. It may be empty.
 	URL     string
 	Kind    parse.Kind
 	Lang    string
@@ -170,8 +170,11 @@ func (f *hitPassage) describe(ctx context.Context, a *parse.Analyzer, w highligh
 	h = Hit{
 		Collection: f.Source.ID, Source: f.Source.Label,
 		Path: f.Source.Shown(string(d.Path)), File: d.Path, Title: shown(d.Title), Heading: shown(f.sn.heading), Anchor: shown(f.sn.anchor),
-		Lines: f.sn.lines, SnippetLines: f.sn.lines, Snippet: f.sn.text, Score: f.Score, Description: shown(d.Description), URL: d.URL,
+		Lines: f.sn.lines, SnippetLines: f.sn.lines, Snippet: f.sn.text, Score: f.Score, Description: shown(d.Description),
 		Kind: d.Kind, Lang: d.Lang, Version: shown(d.Version), Date: d.Time(), Blob: d.Blob, Also: f.AlsoCount, AlsoIn: f.Also, Why: f.Why,
+	}
+	if f.Source.Web {
+		h.URL = shown(d.URL)
 	}
 	h.Related, err = f.related(ctx)
 	return h, err
@@ -212,6 +215,7 @@ func (h *Hit) shorten(a *parse.Analyzer, f *hitPassage, w highlightTerms, share 
 			h.SnippetLines = sn.lines
 		},
 		func() { h.Description = "" },
+		func() { h.URL = "" },
 		func() { h.AlsoIn, h.Related = nil, nil },
 	} {
 		if h.tokens() <= share {

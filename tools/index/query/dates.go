@@ -84,7 +84,11 @@ func (q *Parsed) dated(name, key, value, rest string, not bool, now time.Time) s
 	case sign == "<":
 		set("before", best.from, best.from)
 	case sign == "<=", sign == "=<":
-		set("before", best.from, best.to)
+		if not {
+			since(best.to)
+		} else {
+			before(best.to)
+		}
 	case not: // two bounds can only express the part before an excluded span
 		before(best.from)
 	default:

@@ -57,6 +57,7 @@ func TestQueryLanguage(t *testing.T) {
 		{`folder:docs/guide language:german type:skill repo:nuxt tags:a fetch`, `fetch [source:nuxt path:docs/guide kind:skill lang:de tag:a]`},
 		{`since:2026-01-01 before:7d x`, `x [since:2026-01-01 before:2026-11-13]`},
 		{`-since:2026-03 x`, `x [before:2026-03-01]`},
+		{`-date:<=2025 x`, `x [since:2026-01-01]`},
 		{`updated:>=2026-03-04 x`, `x [since:2026-03-04]`},
 		{`created:2026-01..2026-02 x`, `x [since:2026-01-01 before:2026-03-01]`},
 		{`-created:2026-01..2026-02 x`, `x [before:2026-01-01]`},

@@ -18,6 +18,7 @@ type Source struct {
 	Names []string
 	// Version is the version of the documents that state no version; "" if it is not known.
 	Version string
+	Web     bool // documents have their own address on the web
 
 	order  int  // position among the databases of the search
 	scored int  // how many terms have scores in the scratch memory
