@@ -188,7 +188,7 @@ for (const javaScriptEnabled of [true, false]) {
       await page.getByText('then call the pager').waitFor();
       await page.getByRole('link', { name: 'History', exact: true }).click();
       await page.getByRole('link', { name: /^Open the version/ }).nth(1).click();
-      await page.getByText('This is how it was').waitFor();
+      await page.getByText('You are viewing an earlier version').waitFor();
       await page.getByText('then call Grace at home').waitFor();
       await look('then');
       await page.getByRole('link', { name: 'Compare with now' }).click();

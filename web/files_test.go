@@ -93,7 +93,7 @@ func TestFilesOfAnotherTime(t *testing.T) {
 	h.commit("Take it away", "b.md", "\x00")
 	b := h.as(h.ada)
 	a := b.get(h.in("files/a.md?at=%s", then))
-	if !strings.Contains(a.body, "old words") || !strings.Contains(a.body, "This is how it was") || strings.Contains(a.body, "/edit/") {
+	if !strings.Contains(a.body, "old words") || !strings.Contains(a.body, "You are viewing an earlier version") || strings.Contains(a.body, "/edit/") {
 		t.Errorf("%d: %s", a.StatusCode, a.body)
 	}
 	if a := b.get(h.in("files/?at=%s", then)); strings.Contains(a.body, "b.md") || !strings.Contains(a.body, "/files/a.md?at="+string(then)) {

@@ -67,6 +67,7 @@ type RefusedRequest struct {
 	Asked  string    `json:"asked"` // the method and the path
 	Status int       `json:"status"`
 	Why    string    `json:"why"` // the reason, or ""
+	Key    bool      `json:"key"` // the request had a key or a token
 	At     time.Time `json:"-"`
 }
 

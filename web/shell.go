@@ -22,7 +22,7 @@ type shell struct {
 	// First are the places that a phone shows in its bar. Rest and Below are two further
 	// groups, which a phone shows in a menu.
 	First, Rest, Below []Link
-	Search, Jump       string // addresses of the search and of the names for the palette; "" without a space
+	Search, Jump       string // addresses of the search page and of the names of files for the palette; "" without a space
 	Account            bool   // the page is about the account
 	Settings           []Link // the tabs of a space's settings, or of the account; nil on other pages
 	Jumps              []Link // more places of the palette
@@ -67,7 +67,8 @@ func (s *Site) shellOf(v *Visit, p *Page, all []service.View, failing int) *shel
 	if p.Admin {
 		sh.Below = append(sh.Below, link("Admin", "/admin", "shield", "/admin"))
 	}
-	// The switcher leads to the same kind of page in the other space.
+	// From search, activity, memory and settings, the switcher leads to the same page of the other
+	// space. From other pages, it leads to the files.
 	page := "/files/"
 	switch p.Current {
 	case "search", "activity", "memory":
@@ -100,7 +101,7 @@ func (s *Site) jumpsOf(p *Page) (jumps []Link) {
 			add("Invite a person", base+"/members#invitations")
 		}
 		for _, t := range s.settingsTabs {
-			if t.Path != "" && t.open(p.Nav.Role) { // the sidebar has the tab without a path
+			if t.Path != "" && t.open(p.Nav.Role) { // the tab whose Path is empty is in the sidebar, as Settings
 				add(cmp.Or(t.Find, t.Name), base+t.Path)
 			}
 		}
@@ -124,7 +125,7 @@ func (s *Site) settingsOf(p *Page) []Link {
 	return s.tabsOf(p.Space.ID, p.Space.Role)
 }
 
-// markTab marks the tab whose page has the path at. A page below the page of a tab also belongs
+// markTab marks the tab of the page at a path. A page below the page of a tab also belongs
 // to that tab, except for the first tab.
 func markTab(tabs []Link, at string) {
 	if dir, page := path.Split(at); page == "give" || page == "end" { // the danger zone links to these pages
@@ -164,7 +165,7 @@ func (s *Site) chooseTheme(v *Visit) error {
 }
 
 // cameFrom returns the address of the page that sent a form. It returns "/" if a GET of that
-// address finds no page. For example, the page may itself be the answer to a form.
+// address finds no page, for example because the page was the answer to a form.
 func (s *Site) cameFrom(r *http.Request) string {
 	from, err := url.Parse(r.Referer())
 	if err != nil || from.Host != s.Origin.Host {

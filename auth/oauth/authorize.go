@@ -1,7 +1,6 @@
 package oauth
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -93,6 +92,15 @@ type Request struct {
 	Known bool
 }
 
+// named names a client in a sentence. Anybody can register a client with any name, so the name is in
+// quotes.
+func named(c auth.Client) string {
+	if c.Name == "" {
+		return "The client"
+	}
+	return "The client that calls itself “" + strings.NewReplacer("“", "'", "”", "'").Replace(c.Name) + "”"
+}
+
 // Authorize checks an authorization request. The error is a *PageError or a *RedirectError.
 // Authorize changes nothing and grants nothing. For each request, the caller asks the
 // person for consent, and then calls Approve or Deny.
@@ -114,7 +122,7 @@ func (s *Server) Authorize(ctx context.Context, q url.Values) (*Request, error) 
 		return nil, pageOf(err)
 	}
 	if !slices.ContainsFunc(client.RedirectURIs, func(r string) bool { return sameRedirect(r, redirect) }) {
-		return nil, badRequest(cmp.Or(client.Name, "The client")+" asked to return to an address that it has not registered with Satchel. For your safety, nothing was sent there.", nil)
+		return nil, badRequest(named(client)+" asked Satchel to send you to an address that it has not registered. For your safety, nothing was sent there.", nil)
 	}
 	u, err := checkRedirect(redirect)
 	if err != nil {

@@ -64,7 +64,7 @@ func (c *refused) watch(address func(*http.Request) string, next http.Handler) h
 		}
 		name := nameOf(r.UserAgent())
 		c.by.Add(refusedKey{address(r), name}, web.RefusedRequest{
-			Name: name, Asked: printable(r.Method, 20) + " " + r.URL.Path, Status: rec.status, Why: reasonIn(rec.body), At: c.now(),
+			Name: name, Asked: printable(r.Method, 20) + " " + r.URL.Path, Status: rec.status, Why: reasonIn(rec.body), Key: r.Header.Get("Authorization") != "", At: c.now(),
 		})
 	})
 }

@@ -73,6 +73,11 @@ type waiting struct {
 	Refused []web.RefusedRequest
 }
 
+// KeyRefused reports whether a refused request had a key or a token.
+func (w waiting) KeyRefused() bool {
+	return slices.ContainsFunc(w.Refused, func(r web.RefusedRequest) bool { return r.Key })
+}
+
 // arrival is a client that connected or called.
 type arrival struct {
 	Name  string `json:"name"`

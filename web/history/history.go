@@ -278,7 +278,7 @@ func madeBy(c space.Commit) string {
 	case space.IsWebTool(c.Tool):
 		return web.OnPages
 	case c.ClaimedTool != "":
-		return "by git"
+		return "with git"
 	case c.Tool == "sync":
 		return "from the connected repository"
 	case client == "" && tool != "":

@@ -69,6 +69,11 @@
     box.hidden = ticked || list.length === 0;
     const none = waits.querySelector('[data-none]');
     if (none) none.hidden = !box.hidden;
+    const key = list.some((r) => r.key);
+    box.querySelector('[data-refused-key]').hidden = !key;
+    box.querySelector('[data-refused-none]').hidden = key;
+    const note = document.querySelector('[data-refused-note]');
+    if (note) note.hidden = box.hidden;
     box.querySelector('[data-refused-list]').replaceChildren(...list.map((r) => {
       const li = element('li');
       const name = element('strong');

@@ -109,6 +109,11 @@
   // What leads to where nothing can be done without a script.
   for (const e of document.querySelectorAll('[data-scripted]')) e.hidden = false;
 
+  // The menu of a phone is a part of the sidebar on wide screens, for example after a tablet was turned.
+  matchMedia('(min-width: 56rem)').addEventListener('change', () => {
+    for (const menu of document.querySelectorAll('[popover]:popover-open')) menu.hidePopover();
+  });
+
   for (const button of document.querySelectorAll('button[data-copy]')) {
     if (!navigator.clipboard) continue;
     const label = button.textContent;
