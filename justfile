@@ -24,7 +24,7 @@ race *args="./...":
 fuzz count="20000x":
     ./scripts/fuzz {{ count }}
 
-# Measure the real binary; one JSON object per line. Suites: core, gitstore, sandbox, search, sync.
+# Measure the real binary; one JSON object per line. Suites: core, gitstore, pages, sandbox, search, sync.
 bench suite="core" *args:
     ./scripts/bench {{ suite }} {{ args }}
 
@@ -58,6 +58,6 @@ build:
 serve *args:
     ./scripts/serve {{ args }}
 
-# Rewrite docs/configuration.md and the golden files.
+# Rewrite the generated documents and the golden files.
 generate:
-    go test ./internal/config ./tools ./web/api ./sandbox/oci ./cmd/satchel ./cmd/satchel/internal/cli -update
+    go test ./internal/config ./tools ./web/api ./sandbox/oci ./cmd/satchel ./cmd/satchel/internal/cli ./integrations ./gitstore/remotes -update

@@ -52,8 +52,8 @@ func (p Principal) Require(s space.Scope) error {
 	return fault.Wrap(errScope, fault.Forbidden, "This needs the scope %q, and %s was given %s.", s, who, cmp.Or(ScopeList(p.Scopes), "no scope"))
 }
 
-// Person returns the author of the principal's commits. If the user has no address, the
-// author's ends in .invalid, a domain that RFC 2606 reserves so that it never exists.
+// Person returns the author of the principal's commits. If the user has no email address, the author
+// gets one that ends in .invalid, a domain that RFC 2606 reserves so that it never exists.
 func (p Principal) Person() space.Person {
 	who := space.Person{Name: p.Display, Email: p.Email}
 	if who.Name == "" {

@@ -53,13 +53,14 @@ func requestFrom(ctx context.Context) *request {
 }
 
 // clientInfo is a client's description of itself. It decides the label of the client's commits,
-// which version of the tools the client sees, and whether an old version header is accepted.
+// which version of the tools the client sees, and whether an MCP-Protocol-Version header that names
+// an older version is accepted.
 type clientInfo struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
 }
 
-// label returns "name/version" in a form that is safe in a commit's trailer.
+// label returns "name/version", or only the name if there is no version, in a form that is safe in a commit's trailer.
 func (c clientInfo) label() string {
 	name, version := tame(c.Name), tame(c.Version)
 	if name == "" || version == "" {

@@ -17,10 +17,10 @@ type treeState struct {
 	view    view
 	head    space.CommitID          // the commit to which the sandbox was last updated
 	behind  map[space.Path]struct{} // paths that are older in the sandbox than in head
-	failed  map[space.Path]string   // why a path of behind was not written, as reported
-	outside map[space.Path]bool     // paths that were reported as impossible in a sandbox
+	failed  map[space.Path]string   // the reason why a path of behind was not written, as an answer last gave it
+	outside map[space.Path]bool     // paths that a sandbox cannot have, and that an answer has named
 	refused map[string]space.Rejection
-	retry   map[string]bool // paths of refused that each collection reports again
+	retry   map[string]bool // paths of refused that the agent reports again in each collection
 	pending map[string]pendingFile
 	// collections counts the collections, to find paths that a complete one did not report.
 	collections uint64
@@ -158,7 +158,7 @@ func (b *instance) commit(ctx context.Context, batch protocol.Batch, limits prot
 	if len(b.refused)+len(b.pending) > 0 {
 		d.reported = reportsOf(batch)
 	}
-	for p := range b.refused { // a repeated rejection is added again
+	for p := range b.refused { // if a path is rejected again, refuse adds it again
 		if _, changed := d.changes[space.Path(p)]; !changed && !d.kept[p] && d.reported.changed(p) {
 			delete(b.refused, p)
 		}
@@ -214,7 +214,7 @@ func (b *instance) refuse(s *saved, r space.Rejection) {
 	if old, ok := b.refused[r.Path]; ok && old.Why == r.Why {
 		return
 	}
-	if old, ok := b.pending[r.Path]; ok && old.why == r.Why { // a restored file
+	if old, ok := b.pending[r.Path]; ok && old.why == r.Why { // an answer before a restart gave this reason
 		b.refused[r.Path] = r
 		return
 	}
@@ -242,13 +242,13 @@ func (b *instance) remember(c space.Commit) {
 	}
 }
 
-// forget drops the commits that no running command needs.
+// forget drops all remembered commits. No running command may need them.
 func (b *instance) forget() {
 	b.made += len(b.commits)
 	b.commits = nil
 }
 
-// mark returns the position in the list of commits from which since starts.
+// mark returns the current position in the list of commits, for the method since.
 func (b *instance) mark() int { return b.made + len(b.commits) }
 
 // since returns the commits made after mark was called that are still remembered.

@@ -85,7 +85,7 @@ func keys(c *Config) []key {
 		row("server.listen", &server.Listen, str, "127.0.0.1:8080", "Address and port to serve MCP on.", required, address).named("listen"),
 		row("server.public_url", &server.PublicURL, str, "", "URL under which clients reach the server, if that is not its address.", publicURL).named("public-url"),
 		row("server.metrics", &server.Metrics, str, "", "Address and port to serve Prometheus metrics on, without authentication; empty for none. The host of a request must be an IP address, localhost or an allowed host.", address).named("metrics"),
-		row("server.allowed_hosts", &server.AllowedHosts, list, nil, "Host names under which the server takes requests, besides loopback and public_url's.", eachOf(host)),
+		row("server.allowed_hosts", &server.AllowedHosts, list, nil, "Host names under which the server takes requests, in addition to the loopback names and the host of public_url.", eachOf(host)),
 		row("server.allowed_origins", &server.AllowedOrigins, list, nil, "Web origins whose pages may call the server, besides its own.", eachOf(origin)),
 		row("server.body_timeout", &server.BodyTimeout, duration, 30*time.Second, "How long the body of a request may take to arrive. If it takes longer, the server refuses the request and closes the connection.", durations(time.Second, time.Hour)),
 		row("server.rate", &server.Rate, decimal, 50, "Requests per second that one user may make in the long run; four times as many may come at once.", numbers(0.01, 100_000)),
@@ -95,7 +95,7 @@ func keys(c *Config) []key {
 		row("server.http_listen", &server.HTTPListen, str, ":80", "Address and port that answers ACME's challenges and sends browsers to https, if server.domain is set; if it is empty, the authority can check the domain only over https.", address),
 		row("server.acme_url", &server.ACMEURL, str, "https://acme-v02.api.letsencrypt.org/directory", "Directory of the authority that certificates come from.", required, acmeURL),
 		row("server.acme_email", &server.ACMEEmail, str, "", "Email address for messages of the authority about certificates.", mailbox),
-		row("server.acme_ca_file", &server.ACMECAFile, str, "", "PEM file of further certificate authorities to trust for the directory.", absolute),
+		row("server.acme_ca_file", &server.ACMECAFile, str, "", "PEM file of further certificate authorities to trust when the server connects to server.acme_url.", absolute),
 		row("server.trusted_proxies", &server.TrustedProxies, list, nil, "Networks of reverse proxies whose X-Forwarded-For is trusted for the client's address. The server ignores it from others, and takes its own URL only from public_url.", eachOf(network)),
 
 		row("database.url", &c.Database.URL, str, "", "sqlite:PATH, or postgres://user:password@host/name. Each server needs a database of its own. Set a password in the file or the variable: other users can see flags.", databaseURL).secretly().shown("sqlite:satchel.db in data_dir"),
@@ -177,7 +177,7 @@ func keys(c *Config) []key {
 		secretRow("snapshot.token", &c.Snapshot.Token, "Token that may push to the repository."),
 		row("snapshot.restricted", &c.Snapshot.Restricted, boolean, false, "Whether sources that only named people can read are pushed to the repository too."),
 
-		row("search.wait", &c.Search.Wait, duration, 2*time.Second, "How long searches wait for an index, counted from when it fell behind its space. Later searches do not wait, and say by how much the index is behind.", durations(0, time.Minute)),
+		row("search.wait", &c.Search.Wait, duration, 2*time.Second, "How long after an index has fallen behind its space searches still wait for it. After this time, searches do not wait, and say by how much the index is behind.", durations(0, time.Minute)),
 		row("search.models_wait", &c.Search.ModelsWait, duration, 1500*time.Millisecond, "How long one search waits for all the models below together. At most a fifth of this time is for the vector of its query.", durations(5*time.Millisecond, time.Minute)),
 
 		row("search.embeddings.url", &embeddings.URL, str, "", "URL of an endpoint in OpenAI's form, such as http://127.0.0.1:11434/v1, or unix:/path of a socket; empty for none.", endpointURL),

@@ -11,11 +11,11 @@ import (
 // livePart bytes in memory.
 type capture struct {
 	half      int           // how many bytes to keep of the beginning, and of the end
-	openSpool func() *spool // called once, before any output is dropped
+	openSpool func() *spool // called at most once, before any output is dropped
 
 	mu    sync.Mutex
 	head  []byte
-	tail  []byte // a ring once it has half bytes
+	tail  []byte // a ring, once its length has reached the field half
 	next  int    // next position in the ring
 	total int64
 	spool *spool

@@ -79,10 +79,10 @@ type Request struct {
 type Behaviour struct {
 	Down    bool            // every answer is 503
 	Stall   <-chan struct{} // every response waits to receive from this channel
-	Status  map[string]int  // the statuses of answers with the text Message
+	Status  map[string]int  // the status to answer with, by path; the text of the answer is Message
 	Header  map[string]http.Header
 	Message string
-	Body    map[string]string // the bodies of answers with status 200
+	Body    map[string]string // the body to answer with, by path; the status is 200
 	// Garble changes an answer of the API before it is validated.
 	Garble     func(path string, body map[string]any)
 	TokenError string // the error code that every answer of the token endpoint has
