@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +51,7 @@ func TestAttackSpoofedInstallation(t *testing.T) {
 // Attack: an approval comes back without a state, in any browser, and with any IDs.
 // Nothing is written, and GitHub is not asked.
 func TestAttackApprovalReturnWithoutState(t *testing.T) {
+	sent := regexp.MustCompile(`\beve\b`) // a random token can contain the letters
 	h := newHubWorld(t)
 	for who, b := range map[string]*browser{"nobody": h.browser(), "the owner": h.as(h.ada), "a reader": h.as(h.bob), "a stranger": h.as(h.eve)} {
 		for _, target := range []string{
@@ -61,7 +63,7 @@ func TestAttackApprovalReturnWithoutState(t *testing.T) {
 			if len(b.flows()) > 0 {
 				t.Fatalf("%s %s: something was begun", who, target)
 			}
-			if leads.MatchString(a.body) || strings.Contains(a.body, "eve") && who != "a stranger" {
+			if leads.MatchString(a.body) || sent.MatchString(a.body) && who != "a stranger" {
 				t.Errorf("%s %s: the page leads to GitHub, or repeats what it was sent", who, target)
 			}
 			h.untouched(who + " " + target)
