@@ -415,9 +415,9 @@ func (r *repo) adoptError(err error) error {
 	return err
 }
 
-// adoptHere makes a foreign history, whose head is theirs, the space's history. The space's
-// head becomes theirs or a commit on top of theirs. The repository already has the history's
-// objects. The caller holds commitMu.
+// adoptHere makes a foreign history the space's history. The new head of the space is the head of
+// that history (theirs), or a new commit whose parent is theirs. The repository already has the
+// objects of the history. The caller holds commitMu.
 func (r *repo) adoptHere(ctx context.Context, head, theirs *headState, a adoption, m space.Meta) (space.Commit, error) {
 	if _, err := r.allowed(ctx, head, a.weight); err != nil {
 		return space.Commit{}, err

@@ -92,7 +92,7 @@ func (v view) fetchOne(ctx context.Context, id string) (fetched, error) {
 	}
 	// The page of a source has its own address on the web. An AI that cites a page of this server
 	// would send people there who cannot sign in.
-	if r.library && v.fromWeb(ctx, r.path) {
+	if v.source != nil && v.source.Kind.FromWeb() {
 		fm, _ := parse.CutFrontMatter(b)
 		f.URL = cmp.Or(fm.URL, f.URL)
 	}

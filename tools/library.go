@@ -246,14 +246,6 @@ func couldMatch(g glob, id string) bool {
 	return true
 }
 
-// fromWeb reports whether a path of the library is that of a page that a source has from the web.
-func (v view) fromWeb(ctx context.Context, p string) bool {
-	all, _ := v.sources(ctx)
-	return slices.ContainsFunc(all, func(s space.Source) bool {
-		return s.Kind.FromWeb() && strings.HasPrefix(p, docsDir+"/"+s.ID+"/")
-	})
-}
-
 // LibraryURL returns the URL of the page that shows a file of a source to its readers. p is
 // the file's path with the source's mount.
 func LibraryURL(base, p string) string {

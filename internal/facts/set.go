@@ -166,7 +166,7 @@ func extent(lines []string, key string) (from, to int) {
 	return last, last
 }
 
-// anew writes the whole front matter again from the wanted values.
+// anew returns front matter that consists only of the wanted values.
 func anew(head []byte, _ []Field, want map[string]any) ([]byte, error) {
 	block, err := yaml.Marshal(want)
 	if err != nil {

@@ -22,14 +22,11 @@ func (q *Parsed) dated(name, key, value, rest string, not bool, now time.Time) s
 			f.Before = t
 		}
 	}
-	set := func(name string, from, to time.Time) {
-		switch {
-		case (name == "since") != not:
-			since(from)
-		case name == "since":
-			before(from)
-		default:
-			before(to)
+	set := func(name string, t time.Time) {
+		if (name == "since") != not {
+			since(t)
+		} else {
+			before(t)
 		}
 	}
 	if from, to, ok := strings.Cut(value, ".."); ok { // as on GitHub: 2026-01..2026-02
@@ -76,24 +73,20 @@ func (q *Parsed) dated(name, key, value, rest string, not bool, now time.Time) s
 	}
 	switch {
 	case name != "date" && sign == "":
-		set(name, best.from, best.from)
+		set(name, best.from)
 	case sign == ">":
-		set("since", best.to, best.to)
+		set("since", best.to)
 	case sign == ">=", sign == "=>":
-		set("since", best.from, best.from)
+		set("since", best.from)
 	case sign == "<":
-		set("before", best.from, best.from)
+		set("before", best.from)
 	case sign == "<=", sign == "=<":
-		if not {
-			since(best.to)
-		} else {
-			before(best.to)
-		}
+		set("before", best.to)
 	case not: // two bounds can only express the part before an excluded span
 		before(best.from)
 	default:
-		set("since", best.from, best.from)
-		set("before", best.from, best.to)
+		set("since", best.from)
+		set("before", best.to)
 	}
 	return bestRest
 }

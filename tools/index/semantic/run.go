@@ -51,15 +51,15 @@ func (e *Engine) settle(c *collection, err error) {
 		e.news = make(chan struct{})
 	}()
 	c.busy = false
-	if e.closed || c.dropped {
-		c.status.Running = false
-		return
-	}
-	if errors.Is(err, errSlice) {
+	ended := e.closed || c.dropped
+	if errors.Is(err, errSlice) && !ended {
 		e.enqueue(c)
 		return
 	}
 	c.status.Running = false
+	if ended {
+		return
+	}
 	c.status.Err = err
 	if c.timer != nil {
 		c.timer.Stop()
