@@ -16,8 +16,9 @@ import (
 
 // Setting says what a source follows, and how often.
 type Setting struct {
-	// Kind and Settings describe the upstream. If Kind is empty, Resolve derives them from URL,
-	// an address that a person pasted.
+	// Kind and Settings describe the upstream. If URL, an address that a person pasted, is set,
+	// Resolve derives the settings from URL, and the kind, too, if Kind is empty. Settings has
+	// further settings then.
 	Kind     string          `json:"kind,omitempty"`
 	URL      string          `json:"url,omitempty"`
 	Settings json.RawMessage `json:"settings,omitempty"`
@@ -38,16 +39,19 @@ type Setting struct {
 func Resolve(s Setting) (Setting, error) {
 	var u upstream.Upstream
 	var err error
-	if s.Kind == "" {
+	switch {
+	case s.Kind == "":
 		var k upstream.Kind
 		if k, u, err = upstream.Recognize(s.URL); err != nil {
 			return s, err
 		}
 		s.Kind = k.Name
-		if len(s.Settings) > 0 {
+		u, err = merged(s, u)
+	case s.URL != "":
+		if u, err = upstream.At(s.Kind, s.URL); err == nil {
 			u, err = merged(s, u)
 		}
-	} else {
+	default:
 		u, err = upstream.Open(s.Kind, s.Settings)
 	}
 	if err != nil {
@@ -67,8 +71,11 @@ func Check(s Setting) error {
 	return err
 }
 
-// merged returns a recognized upstream with further settings, such as a branch.
+// merged returns an upstream that an address describes, with further settings, such as a branch.
 func merged(s Setting, found upstream.Upstream) (upstream.Upstream, error) {
+	if len(s.Settings) == 0 {
+		return found, found.Validate()
+	}
 	all := map[string]json.RawMessage{}
 	for _, from := range []func() ([]byte, error){
 		func() ([]byte, error) { return json.Marshal(found) },

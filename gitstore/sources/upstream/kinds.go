@@ -30,20 +30,55 @@ func Kinds() []Kind {
 // Open returns the upstream with a kind and settings, which are a JSON object. The error is a
 // fault.Invalid that names the wrong setting, if it is known.
 func Open(kind string, settings []byte) (Upstream, error) {
-	all := Kinds()
-	i := slices.IndexFunc(all, func(k Kind) bool { return k.Name == kind })
-	if i < 0 {
-		var names []string
-		for _, k := range all {
-			names = append(names, k.Name)
-		}
-		return nil, fault.New(fault.Invalid, "There is no kind of source %q. The kinds are %s.", kind, strings.Join(names, ", ")).In("kind")
+	u, err := newOf(kind)
+	if err != nil {
+		return nil, err
 	}
-	u := all[i].New()
 	if err := decode(settings, u); err != nil {
 		return nil, err
 	}
 	return u, u.Validate()
+}
+
+// At returns the upstream of a kind at an address, with defaults. The error is a fault.Invalid
+// that names the field "kind" or "url".
+func At(kind, address string) (Upstream, error) {
+	address = strings.TrimSpace(address)
+	at, err := url.Parse(address)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.Invalid, "This is not an address. Paste one such as https://docs.example.com/.").In("url")
+	}
+	u, err := newOf(kind)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range Kinds() {
+		if k.Name == kind && k.Recognize != nil {
+			if found := k.Recognize(at); found != nil {
+				return found, nil
+			}
+		}
+	}
+	if !slices.Contains(Settings(u), "url") {
+		return nil, fault.New(fault.Invalid, "The kind %s does not read this address.", kind).In("url")
+	}
+	settings, err := json.Marshal(map[string]string{"url": address})
+	if err != nil {
+		return nil, err
+	}
+	return u, decode(settings, u)
+}
+
+// newOf returns the upstream of a kind without settings.
+func newOf(kind string) (Upstream, error) {
+	var names []string
+	for _, k := range Kinds() {
+		if k.Name == kind {
+			return k.New(), nil
+		}
+		names = append(names, k.Name)
+	}
+	return nil, fault.New(fault.Invalid, "There is no kind of source %q. The kinds are %s.", kind, strings.Join(names, ", ")).In("kind")
 }
 
 // Recognize returns the kind of a URL that a person pasted, and its settings with defaults.

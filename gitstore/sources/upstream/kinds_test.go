@@ -33,6 +33,32 @@ func TestOpenNamesTheWrongSetting(t *testing.T) {
 	}
 }
 
+// A person can name the kind of an address.
+func TestAt(t *testing.T) {
+	for _, c := range []struct{ kind, address, want string }{
+		{"github", "https://github.com/nuxt/nuxt/tree/main/docs", `{"repo":"nuxt/nuxt","branch":"main","content_path":"docs"}`},
+		{"git", "https://github.com/nuxt/nuxt", `{"url":"https://github.com/nuxt/nuxt"}`},
+		{"git", "/srv/notes", `{"url":"/srv/notes"}`},
+		{"feed", "https://blog.example/entries", `{"url":"https://blog.example/entries"}`},
+	} {
+		u, err := upstream.At(c.kind, c.address)
+		if err != nil {
+			t.Errorf("%s %s: %v", c.kind, c.address, err)
+			continue
+		}
+		if got, _ := json.Marshal(u); string(got) != c.want {
+			t.Errorf("%s %s is %s", c.kind, c.address, got)
+		}
+	}
+	for _, c := range []struct{ kind, address, field string }{
+		{"gti", "https://git.example/a", "kind"}, {"youtube", "https://blog.example/", "url"}, {"upload", "https://blog.example/", "url"}, {"git", "::", "url"},
+	} {
+		if _, err := upstream.At(c.kind, c.address); fault.CodeOf(err) != fault.Invalid || fault.FieldOf(err) != c.field {
+			t.Errorf("%s %s: %v, field %q", c.kind, c.address, err, fault.FieldOf(err))
+		}
+	}
+}
+
 func TestRecognize(t *testing.T) {
 	for address, want := range map[string]string{
 		"https://github.com/nuxt/nuxt":                    `github {"repo":"nuxt/nuxt"}`,

@@ -45,9 +45,7 @@ func (f settingFlags) setting(url string) (syncs.Setting, error) {
 		if err != nil {
 			return s, err
 		}
-		settings["path"] = path
-	} else if s.Kind != "" && url != "" {
-		settings["url"] = url
+		settings["path"], s.URL = path, ""
 	}
 	for _, pair := range *f.set {
 		name, value, ok := strings.Cut(pair, "=")
