@@ -301,6 +301,19 @@ func TestExternal(t *testing.T) {
 			t.Errorf("a token for read alone: %v, %v", p.Scopes, err)
 		}
 
+		// A later token can have more scopes. The log says so once.
+		wider := less
+		wider.Client = "app-3"
+		for _, scopes := range [][]space.Scope{{space.ScopeRead}, {space.ScopeRead, space.ScopeWrite}, {space.ScopeRead, space.ScopeWrite}} {
+			wider.Scopes = scopes
+			if _, err := w.External(t.Context(), wider); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := w.audited("grant.widen"); n != 1 {
+			t.Errorf("the log has %d wider grants", n)
+		}
+
 		// A revoked grant keeps out that client for good, but no other client.
 		if err := w.RevokeGrant(t.Context(), cli, p.Grant, bob.ID); err != nil {
 			t.Fatal(err)

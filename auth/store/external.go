@@ -150,7 +150,14 @@ func (s *Store) externalGrant(ctx context.Context, r externalRow, x auth.Externa
 		}
 		r.GrantID, r.GrantName, r.GrantRevoked = had.ID, had.Name, had.Revoked
 		all := inOrderOfScopes(append(splitScopes(had.Scopes), scopes...))
-		return wrap("widen grant", tx.Exec("UPDATE auth_grants SET scopes = ? WHERE id = ?", auth.ScopeList(all), had.ID).Error)
+		if auth.ScopeList(all) == had.Scopes {
+			return nil
+		}
+		if err := tx.Exec("UPDATE auth_grants SET scopes = ? WHERE id = ?", auth.ScopeList(all), had.ID).Error; err != nil {
+			return fmt.Errorf("widen grant: %w", err)
+		}
+		return s.record(tx, Actor{User: space.UserID(u.ID), Via: "client"}, "grant.widen", had.ID,
+			map[string]any{"kind": had.Kind, "issuer": had.Issuer, "client": had.Name, "space": had.SpaceID, "scopes": auth.ScopeList(all)})
 	})
 	if err != nil && fault.CodeOf(err) == fault.Internal {
 		err = fault.Wrap(err, fault.Unavailable, "The token cannot be checked now; try again.")

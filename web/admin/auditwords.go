@@ -64,6 +64,7 @@ func sentences() map[string][]string {
 
 		"grant.consent":   {"{who} let {client} use {space}"},
 		"grant.create":    {"{client} connected to {space} for {who}"},
+		"grant.widen":     {"{client} got more rights in {space} for {who}"},
 		"grant.revoke":    {"{who} disconnected {client}[ of {other}]"},
 		"key.create":      {"{who} created the key {named}[ of {other}][ for the space {space}]", "{who} created a key[ of {other}][ for the space {space}]"},
 		"key.revoke":      {"{who} revoked the key {named}[ of {other}]", "{who} revoked a key[ of {other}]"},
