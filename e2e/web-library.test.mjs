@@ -185,8 +185,8 @@ ln -s ../diary.md knowledge/team/leak.md; ln -s deploy.md knowledge/team/release
   test('once it is taken back it is gone', async () => {
     await ada.goto('/library');
     await ada.getByRole('link', { name: /Publish from/ }).click();
-    await ada.getByText('Unpublish How we work', { exact: true }).click();
-    await button(ada, 'Yes, unpublish How we work now').click();
+    await button(ada, 'Unpublish How we work').click();
+    await ada.getByRole('dialog').getByRole('button', { name: 'Unpublish' }).click();
     await ada.getByText('Nothing of this space is published.').waitFor();
     assert.deepEqual(await found('bob', 'zeppelin'), []);
     assert.ok((await clients.bob.call('read', { paths: ['/library/docs/team/deploy.md'] })).isError);

@@ -37,6 +37,10 @@ describe('sources that follow an upstream', { skip: missing }, () => {
   };
   const button = (page, name) => page.getByRole('button', { name, exact: true });
   const heading = (page, name) => page.getByRole('heading', { level: 1, name }).waitFor();
+  const fromMenu = async (name) => {
+    await admin.getByLabel('More for this source').click();
+    await button(admin, name).click();
+  };
   const state = (page) => page.locator('.state strong').first();
   const expectError = (status) => {
     for (const p of people) p.complaints = p.complaints.filter((c) => !c.includes(`status of ${status}`));
@@ -130,7 +134,7 @@ describe('sources that follow an upstream', { skip: missing }, () => {
     await admin.getByLabel('Title').fill('Handbook');
     await judge(admin, 'sources-preview');
     await admin.getByText('More settings').click();
-    assert.equal(await admin.getByLabel('ID', { exact: true }).inputValue(), 'localhost');
+    assert.equal(await admin.getByLabel('ID', { exact: true }).inputValue(), '');
     await judge(admin, 'sources-preview-settings');
     assert.deepEqual(s.run('source', 'list'), []);
     await admin.getByLabel('ID', { exact: true }).fill('Not an ID');
@@ -161,9 +165,9 @@ describe('sources that follow an upstream', { skip: missing }, () => {
 
   test('a dry run shows the files, and the history what a sync changed', async () => {
     push({ deploy: 'How we deploy\nWe deploy on Mondays, after lunch.', new: 'New\nThis page is new here.' });
-    await button(admin, 'Preview the update').click();
+    await fromMenu('Preview the update');
     await heading(admin, /would change/);
-    await admin.getByText('1 added, 1 changed').waitFor();
+    await admin.getByText('This update would add 1 file and change 1.').waitFor();
     await judge(admin, 'source-dry-run');
     await button(admin, 'Update now').click();
     await admin.getByText('1 added, 1 changed').waitFor();
@@ -177,9 +181,9 @@ describe('sources that follow an upstream', { skip: missing }, () => {
   test('a sync that would remove most files waits for a person', async () => {
     push({ deploy: null, new: null, plan: null });
     await button(admin, 'Update now').click();
-    await button(admin, 'Confirm the removal and update').waitFor();
+    await button(admin, 'Confirm the removal').waitFor();
     await judge(admin, 'source-shrunk');
-    await button(admin, 'Confirm the removal and update').click();
+    await button(admin, 'Confirm the removal').click();
     await admin.getByText('3 deleted').waitFor();
   });
 
@@ -216,14 +220,16 @@ describe('sources that follow an upstream', { skip: missing }, () => {
     await admin.getByLabel('Updates', { exact: true }).selectOption('3600');
     await button(admin, 'Save').click();
     await heading(admin, 'How we work');
-    await button(admin, 'Pause').click();
-    await button(admin, 'Resume').waitFor();
+    await fromMenu('Pause the updates');
+    await button(admin, 'Resume the updates').waitFor();
     assert.equal(await state(admin).textContent(), 'Paused');
     await judge(admin, 'source-paused');
+    await admin.getByLabel('More for this source').click();
+    await judge(admin, 'source-menu');
     await admin.getByRole('link', { name: 'Remove the source' }).click();
     await heading(admin, /^Remove/);
     await judge(admin, 'source-remove');
-    await button(admin, 'Yes, remove How we work').click();
+    await button(admin, 'Yes, remove “How we work”').click();
     await heading(admin, 'Sources');
     assert.deepEqual(s.run('source', 'list'), []);
   });

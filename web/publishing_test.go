@@ -46,7 +46,7 @@ func TestPublishingFromChoiceToTakingItBack(t *testing.T) {
 	want(t, "the preview", a, http.StatusOK)
 	contains(t, "the preview", a.body, "3 files", "README.md", "sub/how.md", `value="ada-knowledge"`)
 	lacks(t, "the preview", a.body, "secret.txt", "what your AIs remember")
-	contains(t, "the preview", a.body, "Everyone with an account on this server</strong> and their AIs will be able to read this", `value="all" checked`)
+	contains(t, "the preview", a.body, "Everybody with an account on this server</strong> and their AIs will be able to read this", `value="all" checked`)
 	contains(t, "a preview of everything", ada.get(at+"?dir=").body, "what your AIs remember about you", "Only you and the people you choose</strong> below, and their AIs, will be able to read this", `value="named" checked`)
 
 	a = ada.send(at, url.Values{"dir": {"knowledge"}, "source": {"Not A Name"}, "title": {"Mine"}, "audience": {"all"}})
@@ -66,6 +66,11 @@ func TestPublishingFromChoiceToTakingItBack(t *testing.T) {
 	want(t, "the source", a, http.StatusOK)
 	contains(t, "the source", a.body, `href="/library/docs/notes/sub/"`, `href="/library/docs/notes/sub/how.md"`, "<h1>Team &lt;i&gt;notes")
 	contains(t, "a page", eve.get("/library/docs/notes/README.md").body, `<div class="text">`)
+	s.commit("Title it", "knowledge/titled.md", "---\ntitle: Twice\nowner: ada\n---\n\n# Twice\n")
+	want(t, "an update", eve.send("/library/sync/notes", nil), http.StatusSeeOther)
+	titled := eve.get("/library/docs/notes/titled.md").body
+	contains(t, "a page with front matter", titled, "<bdi>owner</bdi>")
+	lacks(t, "a page whose heading is its title", titled, "<bdi>title</bdi>")
 	contains(t, "a text", eve.get("/library/docs/notes/data.txt").body, "plain &lt;b&gt;")
 	raw := eve.get("/library/raw/notes/data.txt")
 	if raw.body != "plain <b>text</b>\n" || !strings.HasPrefix(raw.Header.Get("Content-Type"), "text/plain") || !strings.Contains(raw.Header.Get("Content-Security-Policy"), "sandbox") {

@@ -201,7 +201,8 @@ func TestConfirmingAShrink(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	ada := f.as(f.ada)
-	contains(t, "the page", ada.get(handbook).body, `id="source-problem"`, `name="confirm" value="yes"`)
+	contains(t, "the page", ada.get(handbook).body, `id="source-problem"`, "3 of the 4 files", `name="confirm" value="yes"`)
+	lacks(t, "the page", ada.get(handbook).body, "Update now", `class="problem" id="source-problem"`)
 	contains(t, "the dry run", ada.send(handbook+"/dry-run", nil).body, `name="confirm" value="yes"`)
 	lacks(t, "the page of a reader", f.as(f.eve).get(handbook).body, `name="confirm"`)
 	f.pass(time.Minute)
@@ -209,6 +210,29 @@ func TestConfirmingAShrink(t *testing.T) {
 	f.sync() // waits for it
 	if st := f.status(); st.State != space.SyncReady || st.Runs[0].Deleted != 3 {
 		t.Errorf("%+v", st)
+	}
+}
+
+// A failure that is over is not what the page says first.
+func TestAFailureThatIsOver(t *testing.T) {
+	f := newFollowed(t)
+	f.sync()
+	f.upstream.Inject(func(remotetest.Request) remotetest.Fault { return remotetest.NotFound() })
+	if r := f.sync(); r.State != space.SyncGone {
+		t.Fatalf("%+v", r)
+	}
+	ada := f.as(f.ada)
+	page := ada.get(handbook)
+	if got := tone(regionOf(t, page, "runs")); got != "bad" {
+		t.Errorf("the update that failed is %q", got)
+	}
+	contains(t, "what to do", page.body, `<a class="button" href="`+handbook+`/change">`)
+	contains(t, "what to do in the list", ada.get("/library").body, `href="`+handbook+`/change"`)
+	f.upstream.Inject(nil)
+	f.sync()
+	runs := regionOf(t, ada.get(handbook), "runs")
+	if got := tone(runs); got != "good" || strings.Contains(runs, `class="state bad"`) || !strings.Contains(runs, `class="state over"`) {
+		t.Errorf("the newest update is %q in %s", got, runs)
 	}
 }
 
@@ -253,20 +277,20 @@ func TestChangingASource(t *testing.T) {
 	}
 }
 
-// wantWrong checks that a page marks one input, and says there what is wrong.
+// wantWrong checks that a page marks one input, which the problem of the page describes.
 func wantWrong(t *testing.T, what string, a answer, field string) {
 	t.Helper()
 	if a.StatusCode < 400 || a.StatusCode >= 500 {
 		t.Errorf("%s: %d", what, a.StatusCode)
 	}
 	checkPage(t, what, a)
-	contains(t, what, a.body, `<a href="#`+field+`">`, `<p class="wrong" id="`+field+`-wrong">`)
+	contains(t, what, a.body, `<a href="#`+field+`">`)
 	i := strings.Index(a.body, `id="`+field+`"`)
 	if i < 0 || strings.Count(a.body, "aria-invalid") != 1 {
 		t.Errorf("%s: %d inputs are marked", what, strings.Count(a.body, "aria-invalid"))
 		return
 	}
-	if input, _, _ := strings.Cut(a.body[i:], ">"); !strings.Contains(input, `aria-invalid="true"`) || !strings.Contains(input, field+"-wrong") {
+	if input, _, _ := strings.Cut(a.body[i:], ">"); !strings.Contains(input, `aria-invalid="true"`) || !strings.Contains(input, `aria-describedby="problem`) {
 		t.Errorf("%s: the input is %s", what, input)
 	}
 }
@@ -332,6 +356,10 @@ func TestAddingASource(t *testing.T) {
 	if string(st.Settings) != `{"url":"https://git.example.com/guide.git","branch":"stable"}` || st.Every != 86400 || x.Source.Title != "The guide" || x.Source.Everybody || len(x.Source.Readers) != 2 {
 		t.Errorf("%s %+v", st.Settings, x.Source)
 	}
+	// Without an ID, the title gives it.
+	if a := ada.send("/library/add", with("name", "")); !strings.HasPrefix(a.location(), issuer+"/library/sources/the-guide") {
+		t.Error(a.location())
+	}
 	want(t, "a form that lacks what was found", ada.send("/library/add", url.Values{"kind": {"git"}}), http.StatusBadRequest)
 }
 
@@ -387,6 +415,7 @@ func TestUploadingToASource(t *testing.T) {
 	want(t, "remove", eve.send(at+"/files/remove", url.Values{"name": {"notes.md"}}), http.StatusSeeOther)
 	want(t, "the removed file", eve.get("/library/docs/pump-manuals/notes.md"), http.StatusNotFound)
 	want(t, "remove an unknown file", eve.send(at+"/files/remove", url.Values{"name": {"notes.md"}}), http.StatusUnprocessableEntity)
+	wantWrong(t, "a reader whom there is not", eve.send("/library/add/upload", url.Values{"title": {"Plans"}, "audience": {"named"}, "readers": {"nobodyx"}}), "upload-readers")
 	want(t, "a title is missing", eve.send("/library/add/upload", url.Values{"title": {" "}}), http.StatusUnprocessableEntity)
 	lacks(t, "the list", eve.get("/library").body, `action="/library/sync/pump-manuals"`)
 	// Attack: other people, and sources that follow an upstream.

@@ -20,17 +20,26 @@ import (
 // Satchel found there.
 type addPage struct {
 	Address field
-	Uploads field      // the title of a source for uploaded files
+	Example string     // an address that fills in the form
+	Uploads uploadForm // a source for uploaded files
 	Found   *foundBody // nil before an address is recognized
 	Form    *formBody
 }
 
+// uploadForm is the form that adds a source for uploaded files.
+type uploadForm struct {
+	Title, Readers field
+	Everybody      bool
+}
+
 // foundBody is the preview of a source.
 type foundBody struct {
+	Address             string
 	Kind, Licence, Size string
 	Files               int
-	More                bool
+	More                bool // the preview has not read all files
 	Titles              []string
+	AllTitles           bool // Titles has all files
 	Skipped             []skippedRow
 	Kept                string // the preview, which the form sends again
 }
@@ -39,10 +48,10 @@ func (s *pages) addPageOf(body addPage) web.Page {
 	return web.Page{Title: "Add a source", Current: "library", Styles: []string{"files.css", "publishing.css", "sources.css"}, Scripts: []string{"sources.js"}, Body: body}
 }
 
-func addressField(value, problem string) field {
+func addressField(value string, wrong bool) field {
 	return field{
-		ID: "source-address", Name: fieldAddress, Label: "Address", Type: "url", Value: value, Required: true, Max: maxAddress, Problem: problem,
-		Hint: "A repository, a documentation site, a feed, an OpenAPI description or a YouTube playlist. For example: " + exampleAddress,
+		ID: "source-address", Name: fieldAddress, Label: "Address", Type: "url", Value: value, Required: true, Max: maxAddress, Wrong: wrong, Example: "https://",
+		Hint: "The address of a repository, a documentation site, a feed, an OpenAPI description or a YouTube playlist.",
 	}
 }
 
@@ -52,7 +61,7 @@ const exampleAddress = "https://github.com/nuxt/nuxt/tree/main/docs"
 // showAdd handles GET /library/add. A link can fill in the address.
 func (s *pages) showAdd(v *web.Visit) error {
 	address := web.Shorten(v.R.URL.Query().Get(fieldAddress), maxAddress)
-	return s.Page(v, http.StatusOK, "sourceadd", s.addPageOf(addPage{Address: addressField(address, ""), Uploads: titleField("", "")}))
+	return s.Page(v, http.StatusOK, "sourceadd", s.addPageOf(addPage{Address: addressField(address, false), Example: exampleAddress, Uploads: uploadFormOf("", "", false, "")}))
 }
 
 // Limits of texts, in characters: an entered address, and the title of a previewed file.
@@ -88,16 +97,19 @@ func (s *pages) previewSource(v *web.Visit) error {
 		case kind != "":
 			return s.foundAgain(v, form, info, err)
 		default:
-			page := s.addPageOf(addPage{Address: addressField(address, fault.PublicOf(err)), Uploads: titleField("", "")})
-			page.Problem, page.Field = fault.PublicOf(err), "source-address"
+			page := s.addPageOf(addPage{Address: addressField(address, true), Uploads: uploadFormOf("", "", false, "")})
+			page.Problem, page.Field = previewProblem(err), "source-address"
 			return s.Page(v, statusOf(err), "sourceadd", page)
 		}
 		if info, err = s.kindOf(v, p.Kind); err != nil {
 			return err
 		}
 		form.Kind, form.Settings = p.Kind, p.Settings
-		form.ID, form.Title = cmp.Or(form.ID, p.ID), cmp.Or(form.Title, p.Title)
-		return s.Page(v, http.StatusOK, "sourceadd", s.addPageOf(addPage{Found: foundOf(p, info), Form: bodyOf(form, info, false, nil)}))
+		form.Title = cmp.Or(form.Title, p.Title)
+		if kind != "" {
+			address = addressIn(form.Settings, address)
+		}
+		return s.Page(v, http.StatusOK, "sourceadd", s.addPageOf(addPage{Found: foundOf(p, info, address), Form: bodyOf(form, info, false, nil)}))
 	})
 }
 
@@ -108,12 +120,39 @@ func (s *pages) foundAgain(v *web.Visit, form sourceForm, info space.SourceKindI
 		return fault.Wrap(err, fault.Invalid, "The form is not complete. Start again with the address.")
 	}
 	body := bodyOf(form, info, false, problem)
-	page := s.addPageOf(addPage{Found: foundOf(p, info), Form: body})
-	page.Problem, page.Field = fault.PublicOf(problem), body.where()
+	page := s.addPageOf(addPage{Found: foundOf(p, info, v.R.PostFormValue(fieldAddress)), Form: body})
+	page.Problem, page.Field = previewProblem(problem), body.where()
 	return s.Page(v, statusOf(problem), "sourceadd", page)
 }
 
-func foundOf(p space.SyncPreview, info space.SourceKindInfo) *foundBody {
+// previewProblem says what is wrong with an address. Satchel does not try again by itself before
+// a source exists.
+func previewProblem(err error) string {
+	text := fault.PublicOf(err)
+	if short, ok := strings.CutSuffix(text, " Satchel tries again later."); ok {
+		return short + " Check the address, or try again later."
+	}
+	return text
+}
+
+// addressIn returns the address in the settings of a source, or else the entered address.
+func addressIn(settings json.RawMessage, entered string) string {
+	var in struct {
+		URL  string `json:"url"`
+		Host string `json:"host"`
+		Repo string `json:"repo"`
+	}
+	_ = json.Unmarshal(settings, &in) // other kinds have other settings
+	switch {
+	case in.URL != "":
+		return in.URL
+	case in.Repo != "":
+		return "https://" + cmp.Or(in.Host, "github.com") + "/" + in.Repo
+	}
+	return entered
+}
+
+func foundOf(p space.SyncPreview, info space.SourceKindInfo, address string) *foundBody {
 	kept := p
 	kept.Settings, kept.Changes, kept.Titles = nil, nil, nil
 	for _, t := range p.Titles {
@@ -124,6 +163,7 @@ func foundOf(p space.SyncPreview, info space.SourceKindInfo) *foundBody {
 		text = []byte("{}")
 	}
 	return &foundBody{
+		Address: web.Shorten(address, maxAddress), AllTitles: !p.More && len(p.Titles) == p.Files,
 		Kind: info.Title, Licence: web.Shorten(p.Licence, 60), Size: bytesize.Text(p.Bytes), Files: p.Files, More: p.More,
 		Titles: kept.Titles, Skipped: skippedRows(p.Skipped), Kept: string(text),
 	}

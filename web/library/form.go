@@ -12,15 +12,17 @@ import (
 	"satchel/web"
 )
 
-// field is an input of a form. The page shows its Problem beside it.
+// field is an input of a form.
 type field struct {
 	ID, Name, Label, Hint, Value string
+	Example                      string // shown in the input while it is empty
 	Type                         string // text, url, number, list, flag or select
 	Mono                         bool   // show the value in a monospaced font
+	Wide                         bool   // two fields do not share a row
 	Required                     bool
 	Max                          int // characters
 	Options                      []option
-	Problem                      string
+	Wrong                        bool // the problem of the page is about this field
 }
 
 type option struct {
@@ -118,6 +120,11 @@ func (f sourceForm) readers() []string {
 	return strings.FieldsFunc(f.Readers, func(c rune) bool { return strings.ContainsRune(",; \n\r\t", c) })
 }
 
+// readersField is the input for the names of the readers, if not everybody reads a source.
+func readersField(id, value string) field {
+	return field{ID: id, Name: space.SourceReaders, Label: "Their user names", Type: "text", Value: value, Hint: "Separated by commas, such as ada, bob. Leave empty for only you."}
+}
+
 const aliasesHint = "Separated by commas. A search with one of these names finds the source first."
 
 // formBody is the part of a page with the fields of a source.
@@ -134,14 +141,9 @@ type formBody struct {
 
 // bodyOf returns the fields with their values. problem is the error about one of them.
 func bodyOf(f sourceForm, kind space.SourceKindInfo, change bool, problem error) *formBody {
-	wrong, text := fault.FieldOf(problem), ""
-	if problem != nil {
-		text = fault.PublicOf(problem)
-	}
+	wrong := fault.FieldOf(problem)
 	at := func(x field, name string) field {
-		if wrong == name && wrong != "" {
-			x.Problem = text
-		}
+		x.Wrong = wrong == name && wrong != ""
 		return x
 	}
 	b := &formBody{Everybody: f.Everybody, Kind: string(f.Kind), Base: string(f.Settings)}
@@ -154,10 +156,10 @@ func bodyOf(f sourceForm, kind space.SourceKindInfo, change bool, problem error)
 	aliases := at(field{ID: "source-aliases", Name: "aliases", Label: "Other names", Type: "text", Value: f.Aliases, Max: limit["aliases"], Hint: aliasesHint}, "aliases")
 	b.Title, b.Description, b.Aliases = &title, &description, &aliases
 	if !change {
-		name := at(field{ID: "source-name", Name: space.SourceName, Label: "ID", Type: "text", Value: f.ID, Mono: true, Max: 40, Required: true, Hint: "Lowercase letters, digits and hyphens. The ID is unique on this server and cannot be changed later."}, space.SourceName)
+		name := at(field{ID: "source-name", Name: space.SourceName, Label: "ID", Type: "text", Value: f.ID, Mono: true, Max: 40, Hint: "A short name for commands and addresses. Leave empty to use the title. You cannot change the ID later."}, space.SourceName)
 		b.Name = &name
 	}
-	b.Readers = at(field{ID: "source-readers", Name: space.SourceReaders, Label: "Their user names", Type: "text", Value: f.Readers, Hint: "Separated by commas, such as ada, bob."}, space.SourceReaders)
+	b.Readers = at(readersField("source-readers", f.Readers), space.SourceReaders)
 	b.Every = at(field{ID: "source-every", Name: fieldEvery, Label: "Updates", Type: "select", Options: everyOptions(f.Every), Hint: "Every reader can also update the source at any time."}, fieldEvery)
 	values := map[string]any{}
 	_ = json.Unmarshal(f.Settings, &values) // if the form sent invalid JSON, the fields are empty
@@ -166,10 +168,10 @@ func bodyOf(f sourceForm, kind space.SourceKindInfo, change bool, problem error)
 			continue
 		}
 		s := at(field{ID: "setting-" + x.Name, Name: "setting-" + x.Name, Label: settingLabel(x.Name), Hint: settingHint(x.Name), Type: string(x.Type), Mono: true, Value: settingText(values[x.Name])}, x.Name)
+		s.Wide = x.Name == "url" || x.Name == "urls" || x.Type == space.SettingFlag
 		b.Settings = append(b.Settings, s)
 	}
-	b.Open = change || b.Every.Problem != "" || b.Description.Problem+b.Aliases.Problem != "" || b.Name != nil && b.Name.Problem != "" ||
-		slices.ContainsFunc(b.Settings, func(s field) bool { return s.Problem != "" })
+	b.Open = b.Every.Wrong || b.Description.Wrong || b.Aliases.Wrong || b.Name != nil && b.Name.Wrong || slices.ContainsFunc(b.Settings, func(s field) bool { return s.Wrong })
 	return b
 }
 
@@ -180,7 +182,7 @@ func (b *formBody) where() string {
 		all = append(all, *b.Name)
 	}
 	for _, f := range all {
-		if f.Problem != "" {
+		if f.Wrong {
 			return f.ID
 		}
 	}
@@ -239,9 +241,9 @@ func settingLabel(name string) string {
 	case "readme_only":
 		return "Only the README"
 	case "include":
-		return "Only these paths"
+		return "Read only these paths"
 	case "exclude":
-		return "Not these paths"
+		return "Skip these paths"
 	case "depth":
 		return "Depth of links"
 	case "max_pages":
@@ -258,17 +260,17 @@ func settingHint(name string) string {
 	case "repo":
 		return "As owner/name, such as nuxt/nuxt."
 	case "branch":
-		return "Empty: the default branch."
+		return "Leave empty for the default branch."
 	case "content_path":
-		return "Empty: all files."
+		return "Leave empty for all files."
 	case "output_path":
-		return "A directory of the source. Empty: its top."
+		return "A directory of the source. Leave empty for its top."
 	case "include", "exclude":
 		return "One pattern per line, such as /guide/**."
 	case "depth":
-		return "How many links Satchel follows from a start address. Empty: what the site’s own lists make best."
+		return "How many links Satchel follows from an address. Leave empty to let Satchel decide."
 	case "max_pages":
-		return "Empty: 1,000."
+		return "Leave empty for 1,000."
 	}
 	return ""
 }

@@ -60,7 +60,9 @@ type librarySource struct {
 	// The following fields are for sources that follow an upstream.
 	At     string
 	Sync   space.Sync
-	Unread bool // the visitor may not read the source
+	Step   string // what the running update does
+	Fix    string // see fixOf; "" if the visitor may not change the source
+	Unread bool   // the visitor may not read the source
 }
 
 type libraryMine struct{ Name, URL string }
@@ -92,7 +94,11 @@ func (s *pages) showLibrary(v *web.Visit) error {
 	body := libraryPage{Example: exampleAddress}
 	add := func(row librarySource) {
 		if st, ok := following[row.ID]; ok {
-			row.Sync, row.State, row.At, row.Problem = st, stateOfSync(st), sourceAt(st.Source), st.Problem
+			row.Sync, row.State, row.At, row.Problem = st, stateOfSync(st), sourceAt(st.Source), problemWords(st)
+			row.Step = stepText(st.Running)
+			if row.Own || v.User.Admin {
+				row.Fix = fixOf(st)
+			}
 			row.Kind, row.Updates = string(st.Kind), st.Kind != space.SourceUpload && st.Running == nil
 			if i := slices.IndexFunc(kinds, func(k space.SourceKindInfo) bool { return k.Kind == st.Kind }); i >= 0 {
 				row.Kind = kinds[i].Title
@@ -324,6 +330,7 @@ func (s *pages) sharedFile(v *web.Visit, n service.Snapshot, p space.Path, e spa
 		at := sharedURL(x, p)
 		if v.R.URL.Query().Get("view") != "source" {
 			if doc, ok := render.Markdown(data, sharedPlace(x, p)); ok {
+				doc.Fields = withoutTitle(doc)
 				body.Kind, body.Document, body.AsSource, body.Rendered = "document", doc, at+"?view=source", at
 				return nil
 			}
@@ -338,6 +345,13 @@ func (s *pages) sharedFile(v *web.Visit, n service.Snapshot, p space.Path, e spa
 	source, cut := render.Source(strings.ToValidUTF8(string(data), "\uFFFD"), string(p), web.MaxLines)
 	body.Text, body.Cut = source, body.Cut || cut
 	return nil
+}
+
+// withoutTitle returns the fields of a document, without a title that its first heading repeats.
+func withoutTitle(doc render.Document) []render.Field {
+	return slices.DeleteFunc(doc.Fields, func(f render.Field) bool {
+		return f.Name == "title" && len(doc.Headings) > 0 && f.Text == doc.Headings[0].Text
+	})
 }
 
 // rawShared handles GET /library/raw/{source}/{path...}. The browser shows only text and

@@ -1,6 +1,7 @@
 package library
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 
@@ -68,7 +69,7 @@ func (s *pages) showRun(v *web.Visit) error {
 		return web.Gone(err)
 	}
 	body := runPage{Source: managed.Source, At: sourceAt(id), Count: total, More: total - len(files)}
-	body.Run = runRow{SyncRun: run, Changes: changesText(run.SyncCounts), Short: shortVersion(run.Version)}
+	body.Run = runRow{SyncRun: run, Changes: changesText(run.SyncCounts)}
 	lines, budget := 0, render.NewBudget()
 	for n, f := range files {
 		row := runFile{Name: web.ShownPath(f.Path, 150), Status: "changed"}
@@ -104,7 +105,7 @@ func (s *pages) showRun(v *web.Visit) error {
 		}
 		body.Files = append(body.Files, row)
 	}
-	return s.Page(v, http.StatusOK, "sourcerun", web.Page{Title: "Changes of an update", Wide: true, Current: "library", Styles: []string{"files.css", "sources.css"}, Body: body})
+	return s.Page(v, http.StatusOK, "sourcerun", web.Page{Title: "Update of " + web.Shorten(cmp.Or(managed.Source.Title, id), 80), Wide: true, Current: "library", Styles: []string{"files.css", "publishing.css", "sources.css"}, Body: body})
 }
 
 // dryRunPage is the page of what a sync would change.
@@ -129,7 +130,7 @@ func (s *pages) dryRun(v *web.Visit) error {
 		if x.DryRun == nil {
 			return web.ErrGone // only sources that follow an upstream have a dry run
 		}
-		body := dryRunPage{Source: x.Source, At: sourceAt(id), Changes: changesText(x.DryRun.SyncCounts), Skipped: skippedRows(x.DryRun.Skipped)}
+		body := dryRunPage{Source: x.Source, At: sourceAt(id), Changes: wouldText(x.DryRun.SyncCounts), Skipped: skippedRows(x.DryRun.Skipped)}
 		body.Shrinks = 2*x.DryRun.Deleted > x.DryRun.Files-x.DryRun.Added+x.DryRun.Deleted
 		for _, c := range x.DryRun.Changes {
 			row := runFile{Name: web.ShownPath(c.Path, 150), Status: "changed"}

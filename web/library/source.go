@@ -26,8 +26,10 @@ type sourcePage struct {
 	State   stateView
 	Key     string // see syncKey
 	Step    string // what the running sync is doing
+	Updates bool   // the source follows an upstream
+	Problem string
 	Advice  string
-	Stopped bool // a person must confirm the sync
+	Fix     string // see fixOf; "" for those who may not change the source
 
 	// The following fields are for those who may change the source.
 	Kind, Every, Licence, Size string
@@ -35,6 +37,7 @@ type sourcePage struct {
 	Audience                   string
 	Skipped                    []skippedRow
 	Runs                       []runRow
+	Unchanged                  bool // the first of Runs is an update that found no changes
 	MoreRuns                   int
 	Uploads                    uploadBody
 }
@@ -43,7 +46,6 @@ type runRow struct {
 	space.SyncRun
 	State   stateView
 	Changes string
-	Short   string   // the short form of the version
 	Diff    string   // address of the changes; "" if there are none
 	Names   []string // names of the first changed files, if all files are uploaded
 	More    int      // number of the other changed files
@@ -88,7 +90,7 @@ func (s *pages) showSource(v *web.Visit) error {
 	p.Done = web.DoneIn(v, map[string]string{
 		"added": added, "changed": "Saved.", "started": started, "canceled": "The update is canceled.",
 		"created": "The source is added. Upload its first files.", "uploaded": "The files are uploaded.", "removed": "The file is removed.",
-		"paused": "Paused. The source is updated only on request.", "resumed": "Resumed. An update starts now.",
+		"paused": "From now on, the source is updated only on request.", "resumed": "An update starts now.",
 	})
 	return s.Page(v, http.StatusOK, "source", p)
 }
@@ -108,7 +110,7 @@ func (s *pages) sourceOf(v *web.Visit) (*sourcePage, error) {
 	if err != nil {
 		return nil, web.Gone(err)
 	}
-	body := &sourcePage{Sync: st, Manages: st.Manages, At: sourceAt(st.Source), State: stateOfSync(st), Key: syncKey(st)}
+	body := &sourcePage{Sync: st, Manages: st.Manages, At: sourceAt(st.Source), State: stateOfSync(st), Key: syncKey(st), Step: stepText(st.Running), Updates: st.Kind != space.SourceUpload, Problem: problemWords(st)}
 	snapshot, err := s.Service.OpenSource(ctx, v.Actor(), id)
 	switch {
 	case err == nil:
@@ -128,14 +130,12 @@ func (s *pages) sourceOf(v *web.Visit) (*sourcePage, error) {
 	if body.Source.Title == "" {
 		body.Source.Title = id
 	}
-	if st.Running != nil {
-		body.Step = st.Running.Text()
-	}
 	if !body.Manages {
 		return body, nil
 	}
+	body.Fix = fixOf(st)
 	if st.Problem != "" && st.Running == nil {
-		body.Advice, body.Stopped = advice(st.State), st.State == space.SyncStopped
+		body.Advice = advice(st.State)
 	}
 	if body.Kind, err = s.kindTitle(v, st.Kind); err != nil {
 		return nil, err
@@ -147,11 +147,19 @@ func (s *pages) sourceOf(v *web.Visit) (*sourcePage, error) {
 	}
 	shown, more := web.FirstOf(st.Runs, v.R.URL.Query().Has("all"))
 	body.MoreRuns = more
+	if len(shown) > 0 && shown[0].State != space.SyncReady && st.Problem == "" && st.Checked.After(shown[0].Ended) {
+		// The last listed update failed, but a later one found all well.
+		body.Unchanged = true
+		body.Runs = append(body.Runs, runRow{SyncRun: space.SyncRun{Started: st.Checked}, State: stateWord(space.SyncReady), Changes: "No file changed"})
+	}
 	for _, r := range shown {
-		row := runRow{SyncRun: r, State: stateWord(r.State), Short: shortVersion(r.Version)}
+		row := runRow{SyncRun: r, State: stateWord(r.State)}
+		if row.State.Tone != "good" && (len(body.Runs) > 0 || st.Problem == "") {
+			row.State.Tone = "over" // needs nobody's attention
+		}
 		switch r.State {
 		case space.SyncStopped:
-			row.State.Word = "Stopped for a confirmation"
+			row.State.Word, row.Problem = "Stopped for a confirmation", missingText(r.SyncCounts)
 		case space.SyncReady:
 			row.State.Word, row.Changes = "Updated", changesText(r.SyncCounts)
 			if r.Differs() && r.Commit != "" {
@@ -238,7 +246,7 @@ func progressOf(st space.Sync) progressEvent {
 	if st.Running == nil {
 		return progressEvent{}
 	}
-	return progressEvent{st.Running.Text(), st.Running.Done, st.Running.Total}
+	return progressEvent{stepText(st.Running), st.Running.Done, st.Running.Total}
 }
 
 // act answers after an action on a source. It redirects to the page of the source, which confirms
@@ -322,7 +330,7 @@ func (s *pages) showRemove(v *web.Visit) error {
 	x := managed.Source
 	x.Title = cmp.Or(x.Title, x.ID)
 	return s.Page(v, http.StatusOK, "sourceremove", web.Page{
-		Title: "Remove " + web.Shorten(x.Title, 80), Current: "library", Styles: []string{"files.css", "sources.css"},
+		Title: "Remove “" + web.Shorten(x.Title, 80) + "”", Current: "library", Styles: []string{"files.css", "sources.css"},
 		Body: removePage{x, sourceAt(x.ID), bytesize.Text(x.Bytes), st.Kind != space.SourceUpload, len(st.Runs)},
 	})
 }

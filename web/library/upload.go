@@ -93,28 +93,39 @@ func (s *pages) canManage(v *web.Visit) error {
 // addUploads handles POST /library/add/upload, which adds a source for uploaded files.
 func (s *pages) addUploads(v *web.Visit) error {
 	title := strings.TrimSpace(v.R.PostFormValue("title"))
-	again := func(status int, problem string) error {
-		page := s.addPageOf(addPage{Address: addressField("", ""), Uploads: titleField(title, problem)})
-		page.Problem, page.Field = problem, "upload-title"
+	form := sourceForm{Everybody: v.R.PostFormValue("audience") == "all", Readers: web.Shorten(v.R.PostFormValue(space.SourceReaders), maxReaderText)}
+	again := func(status int, problem, field string) error {
+		if field != space.SourceReaders {
+			field = "title"
+		}
+		page := s.addPageOf(addPage{Address: addressField("", false), Uploads: uploadFormOf(title, form.Readers, form.Everybody, field)})
+		page.Problem, page.Field = problem, "upload-"+field
 		return s.Page(v, status, "sourceadd", page)
 	}
 	if title == "" {
-		return again(http.StatusUnprocessableEntity, "Enter a title.")
+		return again(http.StatusUnprocessableEntity, "Enter a title.", "title")
 	}
-	in := service.SyncedSourceInput{Source: space.Source{SourceText: space.SourceText{Title: title}, Everybody: v.R.PostFormValue("audience") == "all"}}
+	in := service.SyncedSourceInput{Source: space.Source{SourceText: space.SourceText{Title: title}, Everybody: form.Everybody}, Readers: form.readers()}
 	in.Kind = string(space.SourceUpload)
 	added, err := s.Service.AddSyncedSource(v.R.Context(), v.Actor(), in)
 	switch {
 	case web.IsRefusal(err):
-		return again(statusOf(err), fault.PublicOf(err))
+		return again(statusOf(err), fault.PublicOf(err), fault.FieldOf(err))
 	case err != nil:
 		return err
 	}
 	return s.See(v, sourceAt(added.ID)+"?done=created")
 }
 
-func titleField(value, problem string) field {
-	return field{ID: "upload-title", Name: "title", Label: "Title", Value: value, Required: true, Max: 100, Problem: problem, Hint: "Such as: Manuals."}
+// uploadFormOf returns the form with its values. wrong names the field that has a problem.
+func uploadFormOf(title, readers string, everybody bool, wrong string) uploadForm {
+	f := uploadForm{
+		Title:     field{ID: "upload-title", Name: "title", Label: "Title", Value: title, Required: true, Max: 100, Wrong: wrong == "title", Hint: "Such as “Manuals”."},
+		Readers:   readersField("upload-readers", readers),
+		Everybody: everybody,
+	}
+	f.Readers.Wrong = wrong == space.SourceReaders
+	return f
 }
 
 // upload handles POST /library/sources/{source}/upload. The form has files.

@@ -13,7 +13,7 @@ import (
 	"satchel/web"
 )
 
-// stateView is a state in words. Tone chooses the color and the icon: good, busy, wait, bad or off.
+// stateView is a state in words. Tone chooses the color and the icon: good, busy, wait, bad, over or off.
 type stateView struct{ Word, Tone string }
 
 // stateOfSync describes the state of a source that follows an upstream.
@@ -66,15 +66,92 @@ func stateOfSource(s space.Source) stateView {
 func advice(s space.SyncState) string {
 	switch s {
 	case space.SyncFailed, space.SyncLimited:
-		return "Satchel tries again automatically. Until then, readers see the last complete version."
+		return "Satchel tries again automatically. Readers still see the last complete version."
 	case space.SyncGone:
-		return "Correct the address under Change, or remove the source. Meanwhile, readers see the last complete version."
+		return "Change the address, or remove the source. Readers still see the last complete version."
 	case space.SyncRefused:
-		return "Correct the settings under Change, or give Satchel access there. Meanwhile, readers see the last complete version."
+		return "Change the settings, or give Satchel access there. Readers still see the last complete version."
 	case space.SyncStopped:
-		return "Preview the update to see which files would go. Readers see the last complete version until then."
+		return "Remove them here, too? Readers still see all files until you confirm."
 	}
 	return ""
+}
+
+// fixOf names what a person who manages a source does first about its state: change the "address" or
+// the "settings", "confirm" a removal, or "resume" the updates. It returns "" if there is nothing to do.
+func fixOf(st space.Sync) string {
+	switch {
+	case st.Running != nil || st.Kind == space.SourceUpload:
+		return ""
+	case st.Problem == "" && st.Paused:
+		return "resume"
+	case st.Problem == "":
+		return ""
+	case st.State == space.SyncGone:
+		return "address"
+	case st.State == space.SyncRefused:
+		return "settings"
+	case st.State == space.SyncStopped:
+		return "confirm"
+	}
+	return ""
+}
+
+// problemWords says what is wrong with a source. An update that a person must confirm says how many
+// files would go, if the source lists its updates.
+func problemWords(st space.Sync) string {
+	switch {
+	case st.Problem == "" || st.State != space.SyncStopped:
+		return st.Problem
+	case len(st.Runs) > 0 && st.Runs[0].State == space.SyncStopped:
+		return missingText(st.Runs[0].SyncCounts)
+	}
+	return "More than half of the files are no longer at the address."
+}
+
+// missingText says how many files an upstream no longer has.
+func missingText(c space.SyncCounts) string {
+	before := c.Files - c.Added + c.Deleted
+	if c.Deleted == before {
+		return "None of the files is at the address any more."
+	}
+	return fmt.Sprintf("%d of the %d files are no longer at the address.", c.Deleted, before)
+}
+
+// stepText says what a running update does.
+func stepText(p *space.SyncProgress) string {
+	switch {
+	case p == nil:
+		return ""
+	case p.Step == "":
+		return "Waiting for other updates"
+	}
+	return p.Text()
+}
+
+// wouldText says what an update would change.
+func wouldText(c space.SyncCounts) string {
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		word string
+	}{{c.Added, "add"}, {c.Changed, "change"}, {c.Renamed, "rename"}, {c.Deleted, "remove"}} {
+		switch {
+		case p.n == 0:
+		case len(parts) == 0:
+			parts = append(parts, p.word+" "+web.Plural(p.n, "1 file", "%d files"))
+		default:
+			parts = append(parts, p.word+" "+strconv.Itoa(p.n))
+		}
+	}
+	switch last := len(parts) - 1; last {
+	case -1:
+		return "This update would change no file."
+	case 0:
+		return "This update would " + parts[0] + "."
+	default:
+		return "This update would " + strings.Join(parts[:last], ", ") + " and " + parts[last] + "."
+	}
 }
 
 // syncKey returns a key that changes when the page of a source must be loaded again. Progress
@@ -143,15 +220,6 @@ func reasonWords(reason string) string {
 
 // changesText says what an update changed.
 func changesText(c space.SyncCounts) string { return cmp.Or(c.Text(), "No file changed") }
-
-// shortVersion returns the beginning of a commit's ID, or at most 24 characters of any other
-// version.
-func shortVersion(v string) string {
-	if space.CommitID(v).Valid() {
-		return space.CommitID(v).Short()
-	}
-	return web.Shorten(v, 24)
-}
 
 // everyWords says how often a source is updated.
 func everyWords(seconds int64) string {

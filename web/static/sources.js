@@ -37,7 +37,7 @@
       document.getElementById('source-said').textContent = JSON.parse(e.data);
       document.querySelector('main > :is(.note, .toast)')?.remove(); // what the last form has started is over
       asked = asked.then(() => read(location.pathname)).then((next) => {
-        for (const id of ['source-state', 'source-origin', 'source-runs']) replace(next, id);
+        for (const id of ['source-acts', 'source-state', 'source-origin', 'source-runs']) replace(next, id);
         document.querySelector('.reload')?.remove();
       }, () => location.reload());
     });
@@ -52,6 +52,7 @@
     document.querySelector('main').replaceWith(document.adoptNode(next.querySelector('main')));
     (document.querySelector('main [autofocus]') ?? document.querySelector('main')).focus();
     scrollTo(0, 0);
+    document.dispatchEvent(new Event('newpage')); // shell.js moves a problem to its field
   };
 
   // parts yields the events of an answer, each as [name, data].
@@ -73,18 +74,33 @@
     // In a form with several buttons, only the one that leads elsewhere takes long.
     if (form.dataset.work === undefined || form.dataset.work !== '' && !button?.hasAttribute('formaction')) return;
     e.preventDefault();
-    const box = form.querySelector('[data-working]');
+    // The menu of a source has no box of its own: the state of the source shows the work.
+    const box = form.querySelector('[data-working]') ?? document.querySelector('[data-working]');
     if (!box.hidden) return;
+    const body = new URLSearchParams(new FormData(form, button));
+    const menu = button?.closest('details.menu');
+    const acts = box.parentElement.querySelectorAll(':scope > :is(.acts, .actions)');
+    const work = (on) => {
+      box.hidden = !on;
+      for (const e of acts) e.hidden = on;
+      if (button) button.disabled = on;
+      if (menu && on) menu.open = false;
+    };
+    // The last problem is over.
+    document.getElementById('problem')?.remove();
+    for (const e of form.querySelectorAll('[aria-invalid]')) e.removeAttribute('aria-invalid');
+    box.parentElement.querySelector('.stopped')?.remove();
     const said = box.querySelector('[role="status"]');
     const stop = new AbortController();
     const cancel = box.querySelector('[data-cancel]');
     cancel.onclick = () => stop.abort();
-    box.hidden = false;
+    work(true);
     said.textContent = 'Looking at the address…';
     cancel.focus();
+    box.scrollIntoView({ block: 'nearest' });
     try {
       const res = await fetch(button?.getAttribute('formaction') ?? form.action, {
-        method: 'POST', body: new URLSearchParams(new FormData(form, button)), credentials: 'same-origin', headers: { Accept: 'text/event-stream' }, signal: stop.signal,
+        method: 'POST', body, credentials: 'same-origin', headers: { Accept: 'text/event-stream' }, signal: stop.signal,
       });
       if (!res.headers.get('Content-Type')?.startsWith('text/event-stream')) {
         show(await res.text());
@@ -97,13 +113,13 @@
         if (name === 'page') return;
       }
     } catch {
-      box.hidden = true;
-      const note = form.querySelector('.stopped') ?? document.createElement('p');
+      work(false);
+      const note = document.createElement('p');
       note.className = 'stopped hint';
       note.setAttribute('role', 'status');
       box.before(note);
       note.textContent = stop.signal.aborted ? 'Canceled. Nothing was changed.' : 'The server did not answer. Please try again.';
-      button?.focus();
+      (menu?.querySelector('summary') ?? button)?.focus();
     }
   });
 })();
