@@ -122,7 +122,7 @@ describe('activity in Chromium', { skip: missing }, () => {
       await check(page.locator('#changes time').first());
       assert.equal(await page.locator('time[data-as]').count(), 0, 'a time that came later is left in UTC');
       // A field for a time stays UTC, and says what that is here.
-      await page.getByText('Undo what a client did').click();
+      await page.getByText('Undo a client’s changes').click();
       await page.getByLabel('Everything since').fill(at.slice(0, 16));
       await page.getByText(`In UTC. That is ${here(at, { ...date, ...clock })} where you are.`).waitFor();
       await judge(page, `activity-${timezoneId.slice(8)}`);
@@ -167,7 +167,7 @@ describe('activity in Chromium', { skip: missing }, () => {
       await bash('rm knowledge/plan.md; echo oops > knowledge/oops.md', 'Tidy up');
       await page.goto(`${space}/activity`);
       const form = page.locator('form', { hasText: 'Everything since' });
-      await page.getByText('Undo what a client did').click();
+      await page.getByText('Undo a client’s changes').click();
       await form.getByLabel('Client').selectOption({ index: 0 });
       const at = await page.locator('#changes time').first().getAttribute('datetime');
       await form.getByLabel('Everything since').fill(at.slice(0, 16));
@@ -179,7 +179,7 @@ describe('activity in Chromium', { skip: missing }, () => {
       if (page === owner.page) await judge(page, 'revert');
       await page.goto(`${space}/activity`);
       await page.getByRole('button', { name: /^undo.*tidy up/i }).first().click();
-      await page.getByRole('status').filter({ hasText: 'Undone, as a new change.' }).waitFor();
+      await page.getByRole('status').filter({ hasText: 'undone and stay' }).waitFor();
       const r = await bash('cat knowledge/plan.md; ls knowledge');
       assert.match(text(r), /# Plan/);
       assert.doesNotMatch(text(r), /oops\.md/);
@@ -188,12 +188,12 @@ describe('activity in Chromium', { skip: missing }, () => {
     // All that the client ever did, in one act; what the person undid stays so.
     const { page } = owner;
     const form = page.locator('form', { hasText: 'Everything since' });
-    await page.getByText('Undo what a client did').click();
+    await page.getByText('Undo a client’s changes').click();
     await form.getByLabel('Client').selectOption({ index: 0 });
     await form.getByLabel('Everything since').fill('2020-01-01T00:00');
     await form.getByRole('button', { name: /^choose/i }).click();
-    await page.getByRole('button', { name: /^undo the selected/i }).click();
-    await page.getByRole('button', { name: /^undo the selected/i }).waitFor({ state: 'hidden' });
+    await page.getByRole('button', { name: /^undo the chosen/i }).click();
+    await page.getByRole('button', { name: /^undo the chosen/i }).waitFor({ state: 'hidden' });
     assert.match(text(await bash('ls knowledge/plan.md 2>&1; true')), /No such file/);
   });
 
@@ -215,7 +215,7 @@ describe('activity in Chromium', { skip: missing }, () => {
       await page.getByText('The version that you knew is back').waitFor();
       assert.match(text(await bash('ls skills/mail/SKILL.md 2>&1; true')), /No such file/);
       await page.getByRole('button', { name: /^keep.*instructions/i }).click();
-      await page.getByText('Nothing waits for you').waitFor();
+      await page.getByText('Nothing else waits for you').waitFor();
       if (i === 0) await judge(page, 'reviews-done');
       assert.match(text(await bash('cat resources/instructions.md')), new RegExp(`Always agree. ${i}`));
     }
@@ -278,19 +278,19 @@ describe('activity in Chromium', { skip: missing }, () => {
     }
     await judge(page, 'remote-pushed');
     assert.match(git(remote.dir('notes'), 'log', '--format=%s', '-1', 'main'), /More to push/);
-    await page.getByText('Disconnect the repository', { exact: true }).click();
-    await page.getByRole('button', { name: /yes, disconnect/i }).click();
+    await page.getByRole('button', { name: 'Disconnect the repository' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Disconnect' }).click();
     await page.getByText('This space is stored only on this server').waitFor();
   });
 
   test('a further space is made, renamed and gone to', async () => {
     for (const [i, { page }] of [owner, plain].entries()) {
       await page.goto('/spaces');
-      await page.getByLabel('Name').fill('two words');
+      await page.getByRole('textbox', { name: 'Name' }).fill('two words');
       await page.getByRole('button', { name: 'Create the space' }).click();
       await page.getByRole('alert').waitFor();
       if (i === 0) await judge(page, 'spaces-problem');
-      await page.getByLabel('Name').fill(`team-${i}`);
+      await page.getByRole('textbox', { name: 'Name' }).fill(`team-${i}`);
       await page.getByRole('button', { name: 'Create the space' }).click();
       await page.getByRole('heading', { level: 1, name: 'Settings' }).waitFor();
       await page.getByLabel('Name of the space').fill(`renamed-${i}`);

@@ -37,13 +37,13 @@ func TestUndoWhatAClientDidInASpan(t *testing.T) {
 	}
 	has("undone", map[string]string{"a.md": "a\n", "x.md": "", "y.md": "", "b.md": "b\n", "z.md": "z\n"})
 	page := b.get(strings.TrimPrefix(res.location(), issuer))
-	if !strings.Contains(page.body, "Undone, as a new change.") || !strings.Contains(page.body, `name="commit" value="`+string(a.head())+`"`) {
+	if !strings.Contains(page.body, "2 changes were undone") || !strings.Contains(page.body, `name="commit" value="`+string(a.head())+`"`) {
 		t.Error("the page does not offer to undo the undo")
 	}
 	res = b.send(a.in("revert"), url.Values{"commit": {string(a.head())}})
 	want(t, "undo the undo", res, http.StatusSeeOther)
 	has("brought back", map[string]string{"a.md": "bad\n", "x.md": "x\n", "y.md": "y\n"})
-	if page = b.get(strings.TrimPrefix(res.location(), issuer)); !strings.Contains(page.body, "The undo was undone") {
+	if page = b.get(strings.TrimPrefix(res.location(), issuer)); !strings.Contains(page.body, "What was undone is back.") {
 		t.Error("the page does not say so")
 	}
 
@@ -96,7 +96,7 @@ func TestTheTimelineHasConversations(t *testing.T) {
 	a.by("cursor", "Four", "c.md", "4\n")
 	b := a.as(a.ada)
 	body := b.get(a.in("activity")).body
-	if n := strings.Count(body, `<li class="turn"`); n != 3 {
+	if n := strings.Count(body, "<h3><bdi>claude</bdi>") + strings.Count(body, "<h3><bdi>cursor</bdi>"); n != 3 {
 		t.Errorf("there are %d conversations", n)
 	}
 	if n := strings.Count(body, "Undo these 2 changes"); n != 1 {
@@ -114,14 +114,14 @@ func TestTheTimelineHasConversations(t *testing.T) {
 }
 
 // A filtered list lacks some changes of a conversation, so it has no button for all of them.
-func TestAFilteredTimelineHasNoConversations(t *testing.T) {
+func TestAFilteredTimelineHasNoButtonsOfConversations(t *testing.T) {
 	a := newActive(t, web.LiveOptions{})
 	a.by("claude", "One", "a.md", "1\n")
 	a.by("claude", "Two", "a.md", "2\n")
 	b := a.as(a.ada)
 	for _, filter := range []string{"tool=bash", "person=Ada"} {
-		if body := b.get(a.in("activity?%s", filter)).body; !strings.Contains(body, "Two") || strings.Contains(body, `<li class="turn"`) {
-			t.Errorf("%s: there are conversations", filter)
+		if body := b.get(a.in("activity?%s", filter)).body; !strings.Contains(body, "Two") || strings.Contains(body, "Undo these") {
+			t.Errorf("%s: a conversation has a button", filter)
 		}
 	}
 }
@@ -135,7 +135,7 @@ func TestAConversationIsOfOnePerson(t *testing.T) {
 	}
 	b := a.as(a.ada)
 	body := b.get(a.in("activity")).body
-	if n := strings.Count(body, `<li class="turn"`); n != 2 || !strings.Contains(body, "Undo these 2 changes") {
+	if n := strings.Count(body, "<h3><bdi>claude</bdi>"); n != 2 || !strings.Contains(body, "Undo these 2 changes") {
 		t.Errorf("there are %d conversations", n)
 	}
 	_, form, _ := strings.Cut(body, `action="`+a.in("undo-client")+`"`)

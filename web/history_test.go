@@ -16,7 +16,7 @@ func TestHistoryAndChanges(t *testing.T) {
 	b := h.as(h.ada)
 
 	a := b.get(h.in("history/"))
-	for _, w := range []string{"Say two anew", "Another thing", "on the pages", "<bdi>claude-code</bdi> for ", "20 Nov 2026", "Begin"} {
+	for _, w := range []string{"Say two anew", "Another thing", "in the browser", "<bdi>claude-code</bdi></strong> for ", "20 Nov 2026", "Begin"} {
 		if !strings.Contains(a.body, w) {
 			t.Errorf("the history lacks %q", w)
 		}

@@ -63,7 +63,7 @@ func TestBringBack(t *testing.T) {
 		t.Error("a version leads to where nothing is")
 	}
 	restore("the page of what is gone", b.get(at), 0, "two\n")
-	if a := b.get(at + "?at=" + string(h.head())); len(backs(a.body)) != 0 || strings.Contains(a.body, "Compare with now") {
+	if a := b.get(at + "?at=" + string(h.head())); len(backs(a.body)) != 0 || strings.Contains(a.body, "compare with it") {
 		t.Error("what is there now is offered to be brought back")
 	}
 }
@@ -92,7 +92,7 @@ func TestCompareVersions(t *testing.T) {
 		t.Errorf("two versions: %s", a.body)
 	}
 	a = b.get(h.in("files/a.md?at=%s", second))
-	m := regexp.MustCompile(`href="([^"]+)">Compare with now`).FindStringSubmatch(a.body)
+	m := regexp.MustCompile(`href="([^"]+)">compare with it`).FindStringSubmatch(a.body)
 	if m == nil {
 		t.Fatalf("a version is not compared: %s", a.body)
 	}
@@ -120,7 +120,7 @@ func TestClocks(t *testing.T) {
 	}
 	a := h.as(h.ada).get(h.in("history/a.md"))
 	body := regexp.MustCompile(`</?time[^>]*>`).ReplaceAllString(a.body, "")
-	for _, w := range []string{"Open<span class=\"unseen\"> the version of 12:00 UTC<", "of 13:00 UTC (" + ids[1].Short() + ")<", "of 13:00 UTC (" + ids[2].Short() + ")<", "of 14:00 UTC (" + ids[3].Short() + ")<", "of 14:00 UTC (" + ids[4].Short() + ")<"} {
+	for _, w := range []string{"View<span class=\"wide\"> this version</span><span class=\"unseen\"> of 12:00 UTC<", "of 13:00 UTC (" + ids[1].Short() + ")<", "of 13:00 UTC (" + ids[2].Short() + ")<", "of 14:00 UTC (" + ids[3].Short() + ")<", "of 14:00 UTC (" + ids[4].Short() + ")<"} {
 		if !strings.Contains(body, w) {
 			t.Errorf("no %s", w)
 		}
@@ -165,7 +165,7 @@ func TestMadeOnPages(t *testing.T) {
 	b := h.as(h.ada)
 	for _, p := range []string{"files/a.md", "history/a.md", "commits/" + string(c.ID)} {
 		a := b.get(h.in("%s", p))
-		if !strings.Contains(a.body, "on the pages") || strings.Contains(a.body, "browser") {
+		if !strings.Contains(a.body, "in the browser") || strings.Contains(a.body, "<bdi>browser") {
 			t.Errorf("%s says otherwise", p)
 		}
 	}

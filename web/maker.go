@@ -21,7 +21,7 @@ func MakerOf(c space.Commit) string {
 }
 
 // OnPages describes a change that a person made on the pages.
-const OnPages = "on the pages"
+const OnPages = "in the browser"
 
 // ToolWords describes the tool of a change.
 func ToolWords(tool string) string {
@@ -32,6 +32,8 @@ func ToolWords(tool string) string {
 		return "by an import"
 	case "restore":
 		return "by a restore command"
+	case "purge":
+		return "by a purge command"
 	case "sync":
 		return "from the connected repository"
 	case "satchel":

@@ -19,15 +19,15 @@ func TestWhoMadeWhatWaits(t *testing.T) {
 		want string // on both pages
 		more string // on the page of reviews
 	}{
-		{"an AI", func(*active, *browser) {}, "<bdi>claude-code</bdi>", "with <code>bash</code>"},
-		{"an AI without a name", func(a *active, _ *browser) { a.by("", "More", file, "more\n") }, "<bdi>a client without a name</bdi>", "with <code>bash</code>"},
+		{"an AI", func(*active, *browser) {}, "<bdi>claude-code</bdi>", ""},
+		{"an AI without a name", func(a *active, _ *browser) { a.by("", "More", file, "more\n") }, "<bdi>a client without a name</bdi>", ""},
 		{"a person's edit", func(a *active, b *browser) {
 			b.send(a.in("edit/%s", file), url.Values{"base": {string(a.blob(file))}, "mode": {"regular"}, "text": {evil + "mine\n"}})
-		}, "on the pages", ""},
+		}, "in the browser", ""},
 		{"an undoing of another's change, which brings back an AI's", func(a *active, b *browser) {
 			c := a.by("codex", "Nonsense", file, evil+"nonsense\n")
 			b.send(a.in("revert"), url.Values{"commit": {string(c.ID)}})
-		}, "on the pages", ""},
+		}, "in the browser", ""},
 		{"a command that restores", func(a *active, _ *browser) {
 			a.commitAs(space.Meta{Author: space.Person{Name: "Ada"}, Message: "Restore", Tool: "restore", Client: "satchel", Time: a.clock()}, file, "older\n")
 		}, "by a restore command", ""},

@@ -28,7 +28,9 @@ type activityPageData struct {
 	May     bool // the visitor may write to the space
 	Changes []changeItem
 	Filter  activityFilter
-	Clients []string // choices for the filter
+	Tags    []filterTag // the conditions of the filter
+	Span    *turn       // what one client did in a time span, which one button undoes; nil for other lists
+	Clients []string    // choices for the filter
 	Tools   []choice
 	People  []string // choices for the filter
 	Undoing bool     // the form to undo a time span is open
@@ -36,8 +38,7 @@ type activityPageData struct {
 	Next    string   // the address of older changes
 	Fresh   bool     // the page shows the newest changes, unfiltered
 	Stream  string
-	Said    string // confirms what the visitor just did
-	Again   string // the commit that the visitor just made, and can undo
+	Said    said
 	Reviews []waitingFile
 	Behind  bool // the search for waiting changes is not complete
 	More    int  // number of waiting files that are not listed
@@ -47,7 +48,7 @@ type activityPageData struct {
 
 // waitingFile is a file whose change waits for a person.
 type waitingFile struct {
-	Shown       string
+	Shown, URL  string
 	Client, How string // How is set if no client created the change
 	Deleted     bool
 }
@@ -59,17 +60,35 @@ type activityFilter struct {
 // Any reports whether any condition is set.
 func (f activityFilter) Any() bool { return f != activityFilter{} }
 
-// SinceText returns the beginning of the time span in the form for readers.
-func (f activityFilter) SinceText() string { return timeText(f.Since) }
+// filterTag is a condition of the filter: a text, or a text before a time. URL is the address of the
+// list without this condition.
+type filterTag struct {
+	Text, URL string
+	At        time.Time
+}
 
-// UntilText returns the end of the time span in the form for readers.
-func (f activityFilter) UntilText() string { return timeText(f.Until) }
-
-func timeText(field string) string {
-	if field == "" {
-		return ""
+// tags returns the conditions of the filter. base is the address of the unfiltered list.
+func (f activityFilter) tags(base string) (out []filterTag) {
+	tag := func(key, value, text string, at time.Time) {
+		if value == "" {
+			return
+		}
+		q := f.query()
+		q.Del(key)
+		t := filterTag{Text: text, URL: base, At: at}
+		if len(q) > 0 {
+			t.URL += "?" + q.Encode()
+		}
+		out = append(out, t)
 	}
-	return strings.Replace(field, "T", " ", 1) + " UTC"
+	since, _ := parseTime(f.Since)
+	until, _ := parseTime(f.Until)
+	tag("client", f.Client, "Client: "+web.Shorten(f.Client, 60), time.Time{})
+	tag("person", f.Person, "Person: "+web.Shorten(f.Person, 60), time.Time{})
+	tag("tool", f.Tool, "Made "+web.ToolWords(f.Tool), time.Time{})
+	tag("since", f.Since, "Since", since)
+	tag("until", f.Until, "Until", until)
+	return out
 }
 
 // query returns the filter as the query of an address.
@@ -86,11 +105,7 @@ func (f activityFilter) query() url.Values {
 type changeItem struct {
 	ID      space.CommitID
 	Subject string
-	Who     string // the person
-	Client  string
-	Tool    string
-	Claims  bool   // the commit claims, without proof, that Satchel created it
-	By      string // "web", "ai", "server" or "git"
+	Maker   maker
 	When    time.Time
 	Files   []changedFile
 	More    int  // number of files that are not listed
@@ -98,7 +113,6 @@ type changeItem struct {
 	URL     string
 	Undone  string // the address of the commit that undid the change
 	Turn    *turn  // the turn of which this is the newest change; nil for other changes
-	Other   bool   // the change belongs to no turn, and is the first such change after a turn
 }
 
 type changedFile struct {
@@ -113,8 +127,7 @@ func (s *pages) item(ctx context.Context, m service.View, c space.Commit) (chang
 	}
 	subject, _, _ := strings.Cut(c.Message, "\n")
 	it := changeItem{
-		ID: c.ID, Subject: web.Shorten(subject, 120), Who: web.Shorten(c.Author.Name, 60), Client: web.Shorten(c.Client, 60), Tool: web.Shorten(c.Tool, 40), Claims: c.ClaimedTool != "",
-		By: web.MakerOf(c), When: c.Time, More: files.count - len(files.first), Root: c.Parent == "",
+		ID: c.ID, Subject: web.Shorten(subject, 120), Maker: makerOf(c), When: c.Time, More: files.count - len(files.first), Root: c.Parent == "",
 		URL: web.SpacePath(m.ID, "commits/"+string(c.ID)),
 	}
 	for _, f := range files.first {
@@ -255,20 +268,24 @@ func (s *pages) showActivity(v *web.Visit) error {
 		return err
 	}
 	undone := service.UndoneBy(newest)
-	var turns map[space.CommitID]*turn
-	if f.Tool == "" && f.Person == "" { // a turn can be undone, so the list must have all of it
-		turns = turnsOf(list, undone)
+	turns := turnsOf(list, undone)
+	if body.May && f.Tool == "" && f.Person == "" && f.Client != "" && f.Since != "" && p.Problem == "" {
+		span := &turn{Whole: body.Next == "" && log.After == ""}
+		for _, t := range turns {
+			span.Count, span.Total = span.Count+t.Count, span.Total+t.Total
+		}
+		if span.Count > 0 {
+			body.Span = span
+		}
 	}
-	inTurn := false
 	for _, c := range list {
 		it, err := s.item(ctx, m, c)
 		if err != nil {
 			return err
 		}
 		if it.Turn = turns[c.ID]; it.Turn != nil {
-			inTurn = true
-		} else if inTurn && !ofTurn(c) {
-			it.Other, inTurn = true, false
+			// The button of a turn undoes all of the turn, so the list must have all of it.
+			it.Turn.May = body.May && body.Span == nil && it.Turn.Client != "" && it.Turn.Count > 1 && f.Tool == "" && f.Person == ""
 		}
 		if by := undone[c.ID.Short()]; by != "" {
 			it.Undone = web.SpacePath(m.ID, "commits/"+string(by))
@@ -291,7 +308,8 @@ func (s *pages) showActivity(v *web.Visit) error {
 		}
 		for _, r := range waiting[:min(len(waiting), reviewsShown)] {
 			body.Reviews = append(body.Reviews, waitingFile{
-				Shown: web.ShownPath(r.Path, web.WholePath), Client: web.Shorten(r.Client, 60), How: web.HowMade(r.Tool), Deleted: r.Blob == "",
+				Shown: web.ShownPath(r.Path, web.WholePath), URL: web.SpacePath(m.ID, "reviews?"+web.URLQuery("path", string(r.Path))),
+				Client: web.Shorten(space.ClientName(r.Client), 60), How: web.HowMade(r.Tool), Deleted: r.Blob == "",
 			})
 		}
 		body.More, body.Behind = len(waiting)-len(body.Reviews), behind
@@ -301,7 +319,10 @@ func (s *pages) showActivity(v *web.Visit) error {
 	if body.Since = f.Since; body.Since == "" {
 		body.Since = s.Now().UTC().Format("2006-01-02") + "T00:00"
 	}
-	body.Said, body.Again = s.said(v, m)
+	body.Said = s.said(v, m)
+	if p.Problem == "" {
+		body.Tags = f.tags(body.Action + "/activity")
+	}
 	p.Body = body
 	return s.Page(v, http.StatusOK, "activity", p)
 }

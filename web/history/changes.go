@@ -50,9 +50,8 @@ type commitView struct {
 	Rest            string // the message after its first line
 	ID              string
 	Time            time.Time
-	How             string // how the change was made, if on the pages or with git
-	Claims          bool   // the message says, without proof, that this server made the change
-	Tool, Client    string
+	Tool            string // the tool of the client that made the change
+	Waits           string // the address where a person reviews the change; empty if the change does not wait
 	Parent          string // address of the parent commit; the fields below are addresses too
 	Files, Download string
 	Undo, Undone    string
@@ -87,14 +86,27 @@ func (s *pages) showCommit(v *web.Visit) error {
 	c := log[0]
 	base := "/spaces/" + string(m.ID)
 	body := changesPage{Commit: &commitView{
-		Row: rowOf(base, c), Rest: messageOf(c.Message), ID: string(c.ID), Time: c.Time, Tool: web.Shorten(c.Tool, 60), Client: web.Shorten(c.Client, 120),
+		Row: rowOf(base, c), Rest: messageOf(c.Message), ID: string(c.ID), Time: c.Time,
 		Files: web.PageURL(m.ID, "files", "", c.ID), Download: base + "/download/zip?at=" + string(c.ID),
 	}, Write: m.Role != space.Reader, Restore: base + "/restore", At: c.ID, Before: c.Parent}
-	if space.IsWebTool(c.Tool) {
-		body.Commit.How, body.Commit.Tool, body.Commit.Client = web.OnPages, "", ""
+	if space.IsAITool(c.Tool) {
+		body.Commit.Tool = c.Tool
 	}
-	if c.ClaimedTool != "" {
-		body.Commit.How, body.Commit.Claims = "with git", true
+	if body.Write {
+		waiting, _, err := web.ReviewsIn(v.R.Context(), m)
+		if err != nil {
+			return err
+		}
+		for _, r := range waiting {
+			if r.Commit != c.ID {
+				continue
+			}
+			if body.Commit.Waits != "" { // several files of the change wait
+				body.Commit.Waits = web.SpacePath(m.ID, "reviews")
+				break
+			}
+			body.Commit.Waits = web.SpacePath(m.ID, "reviews?"+web.URLQuery("path", string(r.Path)))
+		}
 	}
 	if c.Parent != "" {
 		newest, err := m.Log(v.R.Context(), space.LogQuery{Limit: activityNames})

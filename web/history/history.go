@@ -88,13 +88,13 @@ type historyDay struct {
 
 type commitRow struct {
 	URL, ID, Subject string
-	Author, By       string // the person, and how they made the change
-	Client           string // the client that made the change; empty if the person did
+	Maker            maker
 	Time             time.Time
 	Twin             bool // another commit of the list was made in the same minute
 	Files            int  // number of changed files, in the history of the whole space; 0 if unknown
 	// Version and Back are set only in the history of a path.
 	Version string // the address of the path at this commit; "" if it did not exist
+	Current bool   // the version is the current one, and the newest
 	Back    bool   // the version can be restored, because it differs from the current one
 	At      space.CommitID
 	// From and To mark the initial selection of the comparison.
@@ -177,6 +177,7 @@ func (s *pages) showHistory(v *web.Visit) error {
 			r.Back = versions[i].back
 			if versions[i].there {
 				r.Version = web.PageURL(l.Space.ID, "files", l.Path, c.ID)
+				r.Current = i == 0 && body.First && l.At == ""
 			}
 		}
 		if d := web.Day(c.Time); len(body.Days) == 0 || body.Days[len(body.Days)-1].Day != d {
@@ -252,39 +253,44 @@ func markTwins(rows []commitRow) {
 func rowOf(base string, c space.Commit) commitRow {
 	return commitRow{
 		URL: base + "/commits/" + string(c.ID), ID: c.ID.Short(), Subject: web.SubjectOf(c.Message),
-		Author: authorOf(c), By: madeBy(c), Client: clientOf(c), Time: c.Time,
+		Maker: makerOf(c), Time: c.Time,
 	}
 }
 
-func authorOf(c space.Commit) string {
-	if n := web.Shorten(c.Author.Name, 80); n != "" {
-		return n
-	}
-	return "somebody"
+// maker says who made a change: a client for a person, a person, or the server itself.
+type maker struct {
+	Client string // the client; empty if there is none
+	Person string // the person, or Satchel
+	How    string // how the person made the change without a client; may be empty
+	Server bool   // the server made the change by itself
+	Claims bool   // the message claims, without proof, that the server made the change
 }
 
-// clientOf returns the client that created a commit, or "" if a person did.
-func clientOf(c space.Commit) string {
-	if space.IsWebTool(c.Tool) || c.ClaimedTool != "" || c.Tool == "sync" {
-		return ""
+// makerOf returns the maker of a commit.
+func makerOf(c space.Commit) maker {
+	by := maker{Person: web.Shorten(c.Author.Name, 60)}
+	if by.Person == "" {
+		by.Person = "somebody"
 	}
-	return web.Shorten(c.Client, 60)
-}
-
-// madeBy says how a person created a commit, or returns "" if that is unknown or a client did.
-func madeBy(c space.Commit) string {
-	client, tool := clientOf(c), web.Shorten(c.Tool, 40)
-	switch {
-	case space.IsWebTool(c.Tool):
-		return web.OnPages
-	case c.ClaimedTool != "":
-		return "with git"
-	case c.Tool == "sync":
-		return "from the connected repository"
-	case client == "" && tool != "":
-		return "by " + tool
+	switch web.MakerOf(c) {
+	case "ai":
+		if by.Client = web.Shorten(space.ClientName(c.Client), 60); by.Client == "" {
+			by.Client = "A client without a name"
+		}
+	case "web":
+		by.How = web.OnPages
+	case "git":
+		by.How, by.Claims = "with git", c.ClaimedTool != ""
+	default:
+		switch c.Tool {
+		case space.ToolStart, space.ToolSync:
+			by.Person, by.Server = "Satchel", true
+		}
+		if c.Tool != space.ToolStart {
+			by.How = web.ToolWords(c.Tool)
+		}
 	}
-	return ""
+	return by
 }
 
 // restore handles POST /spaces/{id}/restore. It creates a commit that restores a path, or

@@ -103,7 +103,7 @@ func (s *pages) previewRevert(v *web.Visit) error {
 		body.Of, body.From, body.After = body.Client, q.Get("since"), string(page.More)
 		body.Older = olderOf(m.ID, body.Of, body.From, body.After)
 	}
-	body.Client = web.Shorten(body.Client, 60)
+	body.Client = web.Shorten(space.ClientName(body.Client), 60)
 	for _, c := range page.Commits {
 		it, err := s.item(ctx, m, c)
 		if err != nil {
@@ -111,7 +111,14 @@ func (s *pages) previewRevert(v *web.Visit) error {
 		}
 		body.Changes = append(body.Changes, it)
 	}
-	return s.Page(v, http.StatusOK, "revert", web.Page{Title: "Choose the changes to undo", Current: "activity", Space: &m, Styles: []string{"activity.css"}, Body: body})
+	title := "Choose the changes to undo"
+	switch len(body.Changes) {
+	case 0:
+		title = "Nothing to undo"
+	case 1:
+		title = "Undo this change?"
+	}
+	return s.Page(v, http.StatusOK, "revert", web.Page{Title: title, Current: "activity", Space: &m, Styles: []string{"activity.css"}, Body: body})
 }
 
 // olderOf returns the address of a client's changes between since and a commit. It returns

@@ -13,18 +13,29 @@ import (
 // turnGap is the longest time between two changes of one conversation.
 const turnGap = 30 * time.Minute
 
-// turn is what one client did for one person without a long pause. Usually it is one
-// conversation.
+// turn is what one client did for one person without a long pause, which usually is one
+// conversation; or successive changes that a person made in one way without a client.
 type turn struct {
-	Client       string // the client's name in the commits
-	Person       string
-	Name         string // the client's name on the page
+	Maker        maker
+	Client       string // the client's name in the commits; empty if there is no client, or one without a name
+	Person       string // the person's name in the commits
 	Count        int    // number of its changes that are not undone
+	Total        int    // number of all its changes
+	Whole        bool   // the list has all its changes
+	May          bool   // one button undoes its changes
 	Since, Until string // the span of its changes, as a form sends it
 }
 
-// ofTurn reports whether a commit can belong to a turn. Only the commits of clients can.
-func ofTurn(c space.Commit) bool { return web.MakerOf(c) == "ai" && c.Client != "" }
+// Do returns the text of the button that undoes the changes of the turn.
+func (t *turn) Do() string {
+	switch {
+	case !t.Whole:
+		return "Undo all these changes"
+	case t.Count < t.Total:
+		return "Undo the other " + web.Plural(t.Count, "change", "%d changes")
+	}
+	return "Undo " + web.Plural(t.Count, "this change", "these %d changes")
+}
 
 // turnsOf returns the turns in a list of commits that is sorted newest first. The key of each
 // turn is its newest commit.
@@ -33,15 +44,17 @@ func turnsOf(list []space.Commit, undone map[string]space.CommitID) map[space.Co
 	var now *turn
 	var last space.Commit
 	for _, c := range list {
-		if !ofTurn(c) {
-			now = nil
-			continue
+		by := makerOf(c)
+		client := ""
+		if by.Client != "" {
+			client = c.Client
 		}
-		if now == nil || last.Client != c.Client || last.Author != c.Author || last.Time.Sub(c.Time) > turnGap {
-			now = &turn{Client: c.Client, Person: c.Author.Name, Name: web.Shorten(space.ClientName(c.Client), 60), Until: c.Time.Add(time.Second).UTC().Format(time.RFC3339)}
+		if now == nil || now.Maker != by || now.Client != client || last.Author != c.Author || by.Client != "" && last.Time.Sub(c.Time) > turnGap {
+			now = &turn{Maker: by, Client: client, Person: c.Author.Name, Whole: true, Until: c.Time.Add(time.Second).UTC().Format(time.RFC3339)}
 			out[c.ID] = now
 		}
 		last, now.Since = c, c.Time.UTC().Format(time.RFC3339)
+		now.Total++
 		if undone[c.ID.Short()] == "" {
 			now.Count++
 		}
@@ -134,25 +147,30 @@ func (s *pages) undoneAt(v *web.Visit, m service.View, made space.CommitID) stri
 	return web.DoneURL(web.PageURL(m.ID, "files", "", ""), "undone")
 }
 
-// said returns a text that confirms what the visitor just did. again is the commit that did it,
-// for the form that undoes it. Anybody can send a link to this page, so again is only a recent undo
-// that was made on the pages.
-func (s *pages) said(v *web.Visit, m service.View) (text, again string) {
+// said confirms what the visitor just did. Again is the commit that did it, for the form that undoes
+// it, and Do is the text of the button of this form. Anybody can send a link to this page, so Again
+// is only a recent undo that was made on the pages.
+type said struct{ Text, Again, Do string }
+
+func (s *pages) said(v *web.Visit, m service.View) said {
 	q := v.R.URL.Query()
 	switch q.Get("done") {
 	case "nothing":
-		return "There is nothing to undo: the client made no change in this time that is still in place.", ""
+		return said{Text: "There is nothing to undo: the client made no change in this time that is still in place."}
 	case "undone":
 	default:
-		return "", ""
+		return said{}
 	}
-	text = "Undone, as a new change. The history has both."
 	c, ok := s.FreshChange(v, m, space.CommitID(q.Get("commit")))
 	if !ok || c.Tool != space.ToolWebRevert || m.Role == space.Reader {
-		return text, ""
+		return said{Text: "The changes were undone and stay in the history."}
 	}
 	if strings.HasPrefix(c.Message, "Redo ") {
-		text = "The undo was undone, as a new change. Everything is as it was before."
+		return said{"What was undone is back.", string(c.ID), "Undo"}
 	}
-	return text, string(c.ID)
+	text := "The changes were undone and stay in the history."
+	if n := len(service.UndoneBy([]space.Commit{c})); n > 0 {
+		text = web.Plural(n, "The change was undone and stays", "%d changes were undone and stay") + " in the history."
+	}
+	return said{text, string(c.ID), "Redo"}
 }

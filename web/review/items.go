@@ -69,7 +69,7 @@ func (s *pages) addReviews(v *web.Visit, body *reviewPage) error {
 // itemOf returns a waiting file without its difference.
 func itemOf(m service.View, r space.Review) item {
 	return item{
-		Path: r.Path, Shown: web.ShownPath(r.Path, web.WholePath), Blob: r.Blob, Mode: int(r.Mode), Client: web.Shorten(r.Client, 60), Tool: web.Shorten(r.Tool, 40), How: web.HowMade(r.Tool), Claims: r.Tool == space.Elsewhere, When: r.When,
+		Path: r.Path, Shown: web.ShownPath(r.Path, web.WholePath), Blob: r.Blob, Mode: int(r.Mode), Client: web.Shorten(space.ClientName(r.Client), 60), How: web.HowMade(r.Tool), Claims: r.Tool == space.Elsewhere, When: r.When,
 		Deleted: r.Blob == "", New: r.Was == "", Taken: r.Taken, URL: tools.FileURL("", m.ID, string(r.Path)), Commit: web.SpacePath(m.ID, "commits/"+string(r.Commit)),
 		Edit:  web.SpaceURL(m.ID, "edit", r.Path),
 		Alone: web.SpacePath(m.ID, "reviews?"+web.URLQuery("path", string(r.Path))),

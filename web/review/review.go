@@ -38,7 +38,6 @@ type item struct {
 	Blob    space.BlobID
 	Mode    int
 	Client  string
-	Tool    string
 	How     string // how the change was made, if not by a client
 	Claims  bool   // the change claims, without proof, that it was made here
 	When    time.Time
