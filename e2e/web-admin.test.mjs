@@ -86,7 +86,7 @@ describe('searching, settings and administration', { skip: missing }, () => {
     await click(tab('Members'));
     await heading('Members');
     await judge(page, 'space-members');
-    await click(page.getByRole('radio', { name: /^Only read/ }));
+    await click(page.getByRole('radio', { name: /^Reader/ }));
     await click(button('Create an invite'));
     await page.getByLabel('The link').waitFor();
     few(t);

@@ -123,6 +123,7 @@ for (const javaScriptEnabled of [true, false]) {
       await page.goto('/');
       await look(page, 'kept');
       await link(page, 'Import').click();
+      await page.getByRole('heading', { name: /three questions/ }).click();
       await look(page, 'bring');
       await press(page, 'Remember this');
       await page.getByRole('alert').waitFor();
@@ -139,7 +140,7 @@ for (const javaScriptEnabled of [true, false]) {
       await next(page).getByRole('link', { name: 'Connect a client' }).click();
       await at(page, '/connect');
       await look(page, 'connect');
-      for (const name of ['Claude on the web', 'Claude Desktop', 'ChatGPT', 'Codex', 'Cursor', 'VS Code', 'Gemini CLI', 'Any other client', 'Any other, with an API key', 'Claude Code']) {
+      for (const name of ['Claude on the web', 'Claude Desktop', 'ChatGPT', 'Codex', 'Cursor', 'VS Code', 'Gemini CLI', 'Any other client', 'Any other, with a key', 'Claude Code']) {
         await page.goto('/connect');
         await page.locator('.cards').getByRole('link', { name: new RegExp(`^${name} `) }).click();
         await page.getByRole('heading', { level: 2, name: 'The first call' }).waitFor();
@@ -148,7 +149,7 @@ for (const javaScriptEnabled of [true, false]) {
       if (javaScriptEnabled) {
         await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: s.issuer });
         await page.getByText('Without the plugin').click();
-        await press(page, 'Copy the command');
+        await page.locator('[data-copy="command"]').click();
         await page.getByRole('button', { name: 'Copied' }).waitFor();
         assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^claude mcp add --transport http --scope user satchel 'http.*\/mcp'$/);
       }
@@ -181,12 +182,13 @@ for (const javaScriptEnabled of [true, false]) {
       await at(page, '/');
       // An import that may not be: the address is this machine's own.
       await link(page, 'Import').click();
+      await page.getByRole('heading', { name: 'A repository' }).click();
       await page.getByLabel('Address of a public git repository').fill('https://localhost/x.git');
       await press(page, 'Import the repository');
-      await page.waitForURL((u) => u.pathname.endsWith('/bring/import'));
-      await page.getByRole('heading', { level: 1, name: 'The import failed' }).waitFor();
+      await page.getByRole('alert').filter({ hasText: 'localhost is not a public address' }).waitFor();
+      assert.equal(await page.getByLabel('Address of a public git repository').inputValue(), 'https://localhost/x.git');
       await look(page, 'import-refused');
-      await page.getByRole('link', { name: 'Go to the home page' }).click();
+      await page.goto('/');
       await press(page, 'Start empty');
       await next(page).getByText('Connect a client').first().waitFor();
       await look(page, 'local');

@@ -121,3 +121,17 @@ func TestUsagePage(t *testing.T) {
 	contains(t, "usage", a.body, "&lt;i&gt;claude", "<td>7</td>", "<td>3</td>", "<td>1.5 s</td>", "<td>4,321</td>", `class="series0"`)
 	lacks(t, "usage", a.body, "<i>claude")
 }
+
+// A measure that is zero on all days has a text in place of a chart.
+func TestUsageWithoutSearches(t *testing.T) {
+	w := newWorld(t)
+	w.attach(func(r *service.Running) {
+		r.ClientUsage = func(context.Context, int) ([]usage.Row, error) {
+			return []usage.Row{{Day: w.clock().UTC().Truncate(24 * time.Hour), Client: "claude", Amounts: usage.Amounts{Calls: 7, BashMS: 1500, Tokens: 4321}}}, nil
+		}
+	})
+	a := w.as(w.ada).get("/admin/usage?days=7")
+	if charts, none := strings.Count(a.body, `<rect class="series0"`), strings.Count(a.body, `class="none"`); charts != 3 || none != 1 {
+		t.Errorf("%d charts, and %d texts", charts, none)
+	}
+}

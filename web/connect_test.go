@@ -78,7 +78,7 @@ func TestAClientsPageTicksAtThatClient(t *testing.T) {
 					t.Errorf("%q: it is not named: %+v", slug, got)
 				}
 				a := b.get(strings.TrimSuffix("/connect/"+slug, "/") + "?since=" + since)
-				if strings.Contains(a.body, "It works.") != ticks || strings.Contains(a.body, "not the client of this page") == ticks || strings.Contains(a.body, "This page updates automatically") == ticks {
+				if strings.Contains(a.body, "It works.") != ticks || strings.Contains(a.body, " has not yet.") == ticks || strings.Contains(a.body, "This page updates automatically") == ticks {
 					t.Errorf("%q: the page without a script ticks: %t", slug, !ticks)
 				}
 			}
@@ -98,7 +98,7 @@ func TestAClientsPageTicksByTheRegisteredName(t *testing.T) {
 	must(t, err)
 	tokens, err := h.Redeem(t.Context(), auth.Redemption{Code: back.Query().Get("code"), Client: "cc", RedirectURI: redirect, Verifier: verifier, Resource: issuer + "/mcp"})
 	must(t, err)
-	if a := b.get("/connect/cursor?since=" + since); !strings.Contains(a.body, "is connected to") || !strings.Contains(a.body, "not the client of this page") {
+	if a := b.get("/connect/cursor?since=" + since); !strings.Contains(a.body, "is connected to") || !strings.Contains(a.body, " is not yet.") {
 		t.Error("Cursor's page takes it for Cursor before it calls")
 	}
 	p, err := h.VerifyAccess(t.Context(), tokens.Access.Reveal(), issuer+"/mcp")
@@ -183,6 +183,7 @@ func TestAnAppForOthersIsAskedFor(t *testing.T) {
 // their own address, and to an admin everything. A client that arrived ends the list.
 func TestRefusedRequestsOnTheConnectPages(t *testing.T) {
 	var asked []string
+	key := false
 	c := callers{}
 	h := newHubWorld(t, func(o *web.Options) {
 		o.Called = c.of
@@ -190,7 +191,7 @@ func TestRefusedRequestsOnTheConnectPages(t *testing.T) {
 		o.Refused = func(address string, all bool) []web.RefusedRequest {
 			asked = append(asked, address+" "+strconv.FormatBool(all))
 			at := o.Now()
-			return []web.RefusedRequest{{Name: "<i>cursor", Asked: "POST /mcp", Status: 401, Why: "No <b>token.", At: at}, {Name: "old", At: at.Add(-time.Hour)}}
+			return []web.RefusedRequest{{Name: "<i>cursor", Asked: "POST /mcp", Status: 401, Why: "No <b>token.", Key: key, At: at}, {Name: "old", At: at.Add(-time.Hour)}}
 		}
 	})
 	since := "?since=" + strconv.FormatInt(h.clock().UnixMilli(), 10)
@@ -199,8 +200,19 @@ func TestRefusedRequestsOnTheConnectPages(t *testing.T) {
 		if !strings.Contains(a.body, "&lt;i&gt;cursor") || !strings.Contains(a.body, "No &lt;b&gt;token.") || strings.Contains(a.body, "<bdi>old</bdi>") {
 			t.Error("the page does not list the refused request alone")
 		}
+		if strings.Contains(a.body, `<li class="problem"`) || !strings.Contains(a.body, "data-refused-note hidden") {
+			t.Error("the page takes a client that has not signed in for a problem")
+		}
 	}
-	if want := []string{"192.0.2.7 true", "192.0.2.7 false"}; !slices.Equal(asked, want) {
+	if a := h.as(h.eve).get("/connect/key" + since); !strings.Contains(a.body, `<li class="problem"`) {
+		t.Error("a program without a key is no problem")
+	}
+	key = true
+	if a := h.as(h.eve).get("/connect/cursor" + since); !strings.Contains(a.body, `<li class="problem"`) || strings.Contains(a.body, "data-refused-note hidden") {
+		t.Error("a refused key is no problem")
+	}
+	key = false
+	if want := []string{"192.0.2.7 true", "192.0.2.7 false"}; len(asked) < 2 || !slices.Equal(asked[:2], want) {
 		t.Errorf("it asked for %v, not %v", asked, want)
 	}
 	h.pass(time.Second)

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/textproto"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,6 +46,12 @@ func TestImportAFolder(t *testing.T) {
 	want(t, "a preview", a, http.StatusOK)
 	if h.head() != before || strings.Contains(a.body, "/commits/") {
 		t.Error("a preview changed something")
+	}
+	// The script sends the number of the hidden files that it left out.
+	a = b.folder(page, "preview", url.Values{"hidden": {"7"}}, files[:2]...)
+	want(t, "a preview without hidden files", a, http.StatusOK)
+	if !strings.Contains(a.body, "<bdi>7 hidden files</bdi>") {
+		t.Error("the page does not say how many files were left out")
 	}
 	a = b.folder(page, "import", url.Values{"dir": {" /in/ "}}, files...)
 	want(t, "an import", a, http.StatusOK)
@@ -118,6 +126,42 @@ func TestLimitsOfAFolder(t *testing.T) {
 	want(t, "as many as are allowed", b.folder(page, "preview", nil, many...), http.StatusOK)
 	many = append(many, "d/one more.md", "x")
 	want(t, "one more", b.folder(page, "preview", nil, many...), http.StatusRequestEntityTooLarge)
+}
+
+// The page of the result lists each file, in the order of the numbers in their names. It shows the first
+// ones until a person asks for the others.
+func TestTheFilesOfAnImport(t *testing.T) {
+	h := newHeld(t, "n/page 4.md", "4")
+	b := h.as(h.ada)
+	listed := func(files []string) (shown, more []string) {
+		a := b.folder(h.in("bring/folder"), "preview", nil, files...)
+		want(t, "a preview", a, http.StatusOK)
+		first, rest, _ := strings.Cut(a.body, "<summary>Show the other")
+		path := regexp.MustCompile(`<li><bdi>(.*?)</bdi>`)
+		for _, m := range path.FindAllStringSubmatch(first, -1) {
+			shown = append(shown, m[1])
+		}
+		for _, m := range path.FindAllStringSubmatch(rest, -1) {
+			more = append(more, m[1])
+		}
+		return shown, more
+	}
+	var files []string
+	for i := range 12 {
+		files = append(files, fmt.Sprintf("m/page %d.md", i), "x")
+	}
+	shown, more := listed(files)
+	if len(shown) != 10 || shown[1] != "m/page 1.md" || shown[2] != "m/page 2.md" || !slices.Equal(more, []string{"m/page 10.md", "m/page 11.md"}) {
+		t.Errorf("the page shows %q, and then %q", shown, more)
+	}
+	// If the space has one of the files, only the first ones are known.
+	for i := 0; i < len(files); i += 2 {
+		files[i] = strings.Replace(files[i], "m/", "n/", 1)
+	}
+	files[9] = "4"
+	if shown, more = listed(files); len(shown) != 10 || slices.Contains(shown, "n/page 4.md") || more != nil {
+		t.Errorf("the page shows %q, and then %q", shown, more)
+	}
 }
 
 // Two folders at once are both named.

@@ -209,7 +209,7 @@ func TestImportFromAnAddress(t *testing.T) {
 	b := h.as(h.ada)
 	bring := "/spaces/" + string(h.space.ID) + "/bring"
 	for name, u := range map[string]string{
-		"nothing": "", "no scheme": "github.com/a/b", "Attack: a directory": "/etc", "Attack: file": "file:///etc/passwd", "Attack: ext": "ext::sh -c id",
+		"nothing": "", "no scheme": "github.com/a/b", "Attack: a directory": "/etc", "this machine": "https://localhost/x.git", "Attack: file": "file:///etc/passwd", "Attack: ext": "ext::sh -c id",
 		"Attack: an option": "--upload-pack=id", "http": "http://example.com/x.git", "ssh": "ssh://git@example.com/x", "Attack: a password": "https://a:b@example.com/x.git", "Attack: a user": "https://token@example.com/x.git",
 	} {
 		want(t, name, b.send(bring+"/import", url.Values{"url": {u}}), 400)
@@ -230,8 +230,8 @@ func TestImportFromAnAddress(t *testing.T) {
 		(<-work)(t.Context())
 	}
 	begin("nosuch")
-	if a := b.get(bring + "/import"); strings.Contains(a.body, "refresh") || !strings.Contains(a.body, `role="alert"`) {
-		t.Error("a failure is not shown")
+	if a := b.get(bring + "/import"); strings.Contains(a.body, "refresh") || !strings.Contains(a.body, `role="alert"`) || !strings.Contains(a.body, `value="`+remote.URL("nosuch")+`"`) {
+		t.Error("a failure is not shown at the address")
 	}
 	begin("x")
 	if a := b.get(bring + "/import"); strings.Contains(a.body, "refresh") || !strings.Contains(a.body, "1 file is") {

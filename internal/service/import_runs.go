@@ -295,7 +295,7 @@ func importProblem(err error) string {
 	case transport.Auth, transport.Forbidden, transport.Gone:
 		return "There is no public git repository at this address. To import a private one, connect GitHub, or use the command satchel space import."
 	case transport.BadURL, transport.BlockedAddress:
-		return "This server does not fetch from this address. Use a public address that begins with https://."
+		return "This is not a public address. Use the address of a public repository, such as https://github.com/you/notes."
 	}
 	return e.Public()
 }

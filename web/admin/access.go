@@ -41,9 +41,10 @@ func (e accessEntry) Joined() string {
 type accessMethod struct {
 	Name  string
 	On    bool
-	About string // how people use it, or who needs it
-	How   string // how to switch it on
-	URL   string // the page that switches it on; "" if there is none
+	About string   // how people use it, or who needs it
+	How   string   // how to switch it on; code is between backticks
+	URL   string   // the page that switches it on; "" if there is none
+	At    web.Link // the page with which About ends, if it has a URL
 }
 
 type clientRow struct {
@@ -156,11 +157,11 @@ func (s *pages) methods(from string) []accessMethod {
 		mail += ". Mail comes from " + web.Shorten(from, 100)
 	}
 	return []accessMethod{
-		{"Passkeys", s.Passkeys != nil, "With a fingerprint, a face or a device", "Needs an https address. Set server.public_url in satchel.yaml, and restart the server.", ""},
-		{cmp.Or(names["github"], "GitHub"), names["github"] != "", "With their account at GitHub", "Comes with a GitHub App, which you set up in two minutes.", "/admin/github"},
-		{cmp.Or(names["oidc"], "Single sign-on"), names["oidc"] != "", "With the account of your organisation", "Needs an OpenID provider. Set auth.oidc in satchel.yaml, and restart the server.", ""},
-		{"Links by mail", s.Mail != nil, mail, "Needs a mail server. Set auth.mail in satchel.yaml, and restart the server.", ""},
-		{"Sign-in links", true, "For somebody without another way: an admin makes the link on the tab People", "", ""},
+		{Name: "Passkeys", On: s.Passkeys != nil, About: "With a fingerprint, a face or a device", How: "Needs an https address. Set `server.public_url` in `satchel.yaml`, and restart the server."},
+		{Name: cmp.Or(names["github"], "GitHub"), On: names["github"] != "", About: "With their account at GitHub", How: "Comes with a GitHub App, which you set up in two minutes.", URL: "/admin/github"},
+		{Name: cmp.Or(names["oidc"], "Single sign-on"), On: names["oidc"] != "", About: "With the account of your organisation", How: "Needs an OpenID provider. Set `auth.oidc` in `satchel.yaml`, and restart the server."},
+		{Name: "Email links", On: s.Mail != nil, About: mail, How: "Needs a mail server. Set `auth.mail` in `satchel.yaml`, and restart the server."},
+		{Name: "Sign-in links from an admin", On: true, About: "For a person who has no other way. An admin makes such a link under", At: web.Link{Name: "People", URL: "/admin"}},
 	}
 }
 

@@ -302,7 +302,7 @@ func withArticle(role string) string {
 // from which network address.
 func (e event) way() string {
 	text := map[string]string{
-		"web": "on the pages", "consent": "on the pages", "command line": "on the command line", "client": "by the client", "registration": "by the client",
+		"web": "in the browser", "consent": "in the browser", "command line": "on the command line", "client": "by the client", "registration": "by the client",
 		"configuration": "from satchel.yaml", "first run": "at the first start", "mail": "by mail", "sign-in": "at the first sign-in", "invitation": "with an invite",
 		"github": "from GitHub",
 	}[e.Via]

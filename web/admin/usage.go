@@ -35,6 +35,7 @@ type usagePage struct {
 // usageChart shows one measure: a bar for each day, with a part for each client.
 type usageChart struct {
 	ID, Name, Hint, Total string
+	None                  string // what there was not, if the chart has no bars
 	Top                   string // the value at the top of the chart
 	First, Last           time.Time
 	Bars                  []usageBar
@@ -50,20 +51,20 @@ type usageBar struct {
 }
 
 type measure struct {
-	id, name, hint string
-	of             func(usage.Amounts) int64
-	text           func(int64) string
+	id, name, hint, none string
+	of                   func(usage.Amounts) int64
+	text                 func(int64) string
 }
 
 func measures() []measure {
 	return []measure{
-		{"calls", "Calls", "Requests by AI clients.", func(a usage.Amounts) int64 { return a.Calls }, web.Grouped},
-		{"searches", "Searches", "Searches of the space and its sources.", func(a usage.Amounts) int64 { return a.Searches }, web.Grouped},
-		{"bash", "Bash time", "How long commands of AI clients ran.", func(a usage.Amounts) int64 { return a.BashMS }, func(ms int64) string {
+		{"calls", "Calls", "Requests by AI clients.", "calls", func(a usage.Amounts) int64 { return a.Calls }, web.Grouped},
+		{"searches", "Searches", "Searches of the space and its sources.", "searches", func(a usage.Amounts) int64 { return a.Searches }, web.Grouped},
+		{"bash", "Bash time", "How long commands of AI clients ran.", "commands", func(a usage.Amounts) int64 { return a.BashMS }, func(ms int64) string {
 			tenths := (ms + 50) / 100
 			return fmt.Sprintf("%s.%d s", web.Grouped(tenths/10), tenths%10)
 		}},
-		{"tokens", "Estimated tokens", "About how much text AI clients received.", func(a usage.Amounts) int64 { return a.Tokens }, web.Grouped},
+		{"tokens", "Estimated tokens", "About how much text AI clients received.", "tokens", func(a usage.Amounts) int64 { return a.Tokens }, web.Grouped},
 	}
 }
 
@@ -129,7 +130,7 @@ func chartOf(m measure, rows []usage.Row, clients []string, first time.Time, day
 	for _, day := range values {
 		top = max(top, sum(day))
 	}
-	c := usageChart{ID: m.id, Name: m.name, Hint: m.hint, Total: m.text(total), Top: m.text(top), First: first, Last: first.AddDate(0, 0, days-1), Head: append([]string{"Day"}, clients...)}
+	c := usageChart{ID: m.id, Name: m.name, Hint: m.hint, None: m.none, Total: m.text(total), Top: m.text(top), First: first, Last: first.AddDate(0, 0, days-1), Head: append([]string{"Day"}, clients...)}
 	area := areaOf(days)
 	area.Top = top
 	for d, day := range values {

@@ -3,6 +3,7 @@ package connect
 import (
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 
 	"satchel/internal/facts"
@@ -16,6 +17,7 @@ import (
 type bringPage struct {
 	Space     service.View
 	Action    string
+	Way       string // the way to import that is open: folder, import, export or questions
 	URL       string
 	Folder    folderForm
 	Questions []answered
@@ -55,7 +57,15 @@ func (s *pages) showBring(v *web.Visit) error {
 }
 
 func (s *pages) bring(v *web.Visit, m service.View, status int, problem, field string) error {
-	body := bringPage{Space: m, Action: "/spaces/" + string(m.ID) + "/bring", URL: web.Shorten(v.R.PostFormValue("url"), 300), Folder: s.folderForm(v)}
+	return s.bringFrom(v, m, v.R.PostFormValue("url"), status, problem, field)
+}
+
+// bringFrom shows the page with the address of a repository in its form.
+func (s *pages) bringFrom(v *web.Visit, m service.View, address string, status int, problem, field string) error {
+	body := bringPage{Space: m, Action: "/spaces/" + string(m.ID) + "/bring", Way: path.Base(v.R.URL.Path), URL: web.Shorten(address, 300), Folder: s.folderForm(v)}
+	if body.Way == "bring" {
+		body.Way = "folder"
+	}
 	for _, q := range questions() {
 		body.Questions = append(body.Questions, answered{q, v.R.PostFormValue(q.Key)})
 	}
@@ -86,7 +96,7 @@ func (s *pages) answerQuestions(v *web.Visit) error {
 		said = append(said, facts.Statement{Type: q.Type, Key: q.Key, Value: value, Explicit: true})
 	}
 	if len(said) == 0 {
-		return s.bring(v, m, http.StatusBadRequest, "Answer at least one question, or skip this step.", questions()[0].Key)
+		return s.bring(v, m, http.StatusBadRequest, "Answer at least one of the three questions.", questions()[0].Key)
 	}
 	done, err := s.Service.Remember(v.R.Context(), v.Actor(), service.RememberInput{Space: service.SpaceRef{ID: m.ID}, Facts: said})
 	switch {
@@ -115,7 +125,8 @@ type importPage struct {
 // importEvery is the number of seconds until the page of a running import reloads.
 const importEvery = 2
 
-// showImport handles GET /spaces/{id}/bring/import.
+// showImport handles GET /spaces/{id}/bring/import. After a failure, the person can correct the
+// address.
 func (s *pages) showImport(v *web.Visit) error {
 	m, err := s.WritableSpace(v)
 	if err != nil {
@@ -128,14 +139,14 @@ func (s *pages) showImport(v *web.Visit) error {
 	if i == nil {
 		return s.See(v, "/spaces/"+string(m.ID)+"/bring")
 	}
+	if i.Problem != "" {
+		return s.bringFrom(v, m, i.From, http.StatusOK, i.Problem+" Nothing was imported.", "url")
+	}
 	i.Warning.Why = v.Named(i.Warning.Why)
 	body := importPage{Space: m, Import: *i, Action: "/spaces/" + string(m.ID) + "/bring"}
 	title := "Imported"
-	switch {
-	case i.Running:
+	if i.Running {
 		title, body.Every = "Importing", importEvery
-	case i.Problem != "":
-		title = "The import failed"
 	}
 	return s.Page(v, http.StatusOK, "onboardingimport", web.Page{Title: title, Space: &m, Current: "bring", Styles: []string{"connect.css"}, Body: body})
 }
@@ -155,6 +166,9 @@ func (s *pages) beginImport(v *web.Visit) error {
 	u, err := url.Parse(from)
 	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil {
 		return s.bring(v, m, http.StatusBadRequest, "Enter the address of a public git repository that begins with https:// and has no password in it.", "url")
+	}
+	if host := u.Hostname(); host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return s.bring(v, m, http.StatusBadRequest, host+" is not a public address. Use the address of a public repository, such as https://github.com/you/notes.", "url")
 	}
 	_, err = s.Service.StartImport(v.R.Context(), v.Actor(), service.StartImportInput{Space: service.SpaceRef{ID: m.ID}, URL: from})
 	switch fault.CodeOf(err) {

@@ -3,7 +3,9 @@ package connect
 import (
 	"cmp"
 	"encoding/json"
+	"html"
 	"html/template"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -26,8 +28,9 @@ type client struct {
 
 	Samples []sample // programs that use the server
 
-	Install     string // installs the integration, in a shell
-	Text, Place string // the instructions to paste, and where
+	Install string        // installs the integration, in a shell
+	Text    string        // the instructions to paste
+	Place   template.HTML // where to paste them
 }
 
 // Called returns the client's name for use in a sentence.
@@ -101,9 +104,9 @@ func (s *pages) clients() []client {
 			Snippet: snippet(map[string]any{"mcpServers": map[string]any{integrations.ServerName: map[string]any{"command": "satchel", "args": []string{"stdio", "--url", mcp}, "env": map[string]string{"SATCHEL_TOKEN": "YOUR_KEY"}}}})},
 		{Slug: "chatgpt", Mark: "Gp", Name: "ChatGPT", About: "an app in developer mode", Public: true},
 		{Slug: "codex", Mark: "Cx", Name: "Codex", About: "one command in a terminal"},
-		{Slug: "cursor", Mark: "Cu", Name: "Cursor", About: "a link that fills everything in", OpenWhat: "Add it to Cursor"},
+		{Slug: "cursor", Mark: "Cu", Name: "Cursor", About: "a link that fills everything in", OpenWhat: "Add Satchel to Cursor"},
 		{Slug: "vscode", Mark: "VS", Name: "VS Code", About: "one command, or a file in the workspace"},
-		{Slug: "gemini-cli", Mark: "Ge", Name: "Gemini CLI", About: "one command in a terminal"},
+		{Slug: "gemini-cli", Mark: "Ge", Name: "Gemini CLI", About: "one command in a terminal, with an extension"},
 		{Slug: "opencode", Mark: "oc", Name: "opencode", About: "two commands in a terminal"},
 		{Slug: "qwen-code", Mark: "Qw", Name: "Qwen Code", About: "one command in a terminal"},
 		{Slug: "copilot-cli", Mark: "Co", Name: "Copilot CLI", About: "one command in a terminal"},
@@ -112,7 +115,7 @@ func (s *pages) clients() []client {
 		{Slug: "code", Icon: "code", Name: "Your own agent", About: "TypeScript, LangChain, the AI SDK, Python", Samples: samples(mcp, s.URL("/api"))},
 		{Slug: "other", Icon: "ellipsis", Name: "Any other client", About: "that speaks MCP and signs in by OAuth",
 			Snippet: snippet(map[string]any{"mcpServers": map[string]any{integrations.ServerName: map[string]any{"type": "http", "url": mcp}}})},
-		{Slug: "key", Icon: "key-round", Name: "Any other, with an API key", About: "for scripts that cannot sign in",
+		{Slug: "key", Icon: "key-round", Name: "Any other, with a key", About: "for scripts that cannot sign in",
 			Snippet: snippet(map[string]any{"mcpServers": map[string]any{integrations.ServerName: map[string]any{"type": "http", "url": mcp, "headers": map[string]string{"Authorization": "Bearer YOUR_KEY"}}}})},
 	}
 	for i := range all {
@@ -133,7 +136,7 @@ func (s *pages) integrate(c *client) {
 	}
 	c.Command, c.Open = x.Command, template.URL(x.Link) //nolint:gosec // consists of this server's own address
 	c.Snippet = cmp.Or(c.Snippet, strings.TrimSuffix(x.Settings, "\n"))
-	c.Text, c.Place = x.Text, x.Place
+	c.Text, c.Place = x.Text, placeOf(x.Place)
 	const dir = "~/.satchel"
 	if install := x.Install(dir + "/" + slug); install != "" {
 		c.Install = "mkdir -p " + dir + " &&\ncurl -fsSL '" + strings.ReplaceAll(s.URL("/connect/"+slug+"/files.tar.gz"), "'", "%27") + "' |\ntar -xzf - -C " + dir + " &&\n" + install
@@ -147,6 +150,18 @@ func (s *pages) integration(slug string) (integrations.Client, bool) {
 	}
 	return s.integrations[i], true
 }
+
+// placeOf marks the names of settings, commands and files in the description of a place.
+func placeOf(text string) template.HTML {
+	text = html.EscapeString(strings.ReplaceAll(text, "'", "’"))
+	for _, name := range []string{"Settings → Profile", "Settings → Personalization", "Custom instructions", "Rules", "Chat: New Instructions File"} {
+		text = strings.Replace(text, name, "<strong>"+name+"</strong>", 1)
+	}
+	text = strings.Replace(text, "the file satchel.", "the file <code>satchel</code>.", 1)
+	return template.HTML(fileInHome.ReplaceAllString(text, "<code>$0</code>")) //nolint:gosec // escaped above
+}
+
+var fileInHome = regexp.MustCompile(`~/[\w./-]*\w`)
 
 func snippet(v any) string {
 	b, err := json.MarshalIndent(v, "", "  ")

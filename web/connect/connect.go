@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"satchel/integrations"
@@ -66,16 +67,30 @@ type clientPage struct {
 type waiting struct {
 	Since   int64  // Unix time in milliseconds
 	Client  string // slug of the client that the page is about; empty for any
+	Name    string // the name of that client in a sentence
 	Arrived []arrival
 	Ticked  bool   // the client that the page is about has called
 	Called  bool   // any client has called
 	Again   string // address that reloads the page
-	Refused []web.RefusedRequest
+	Refused []refusal
 }
 
 // KeyRefused reports whether a refused request had a key or a token.
 func (w waiting) KeyRefused() bool {
-	return slices.ContainsFunc(w.Refused, func(r web.RefusedRequest) bool { return r.Key })
+	return slices.ContainsFunc(w.Refused, func(r refusal) bool { return r.Key })
+}
+
+// Failed reports whether a request was refused for another reason than a sign-in that is missing.
+func (w waiting) Failed() bool {
+	return slices.ContainsFunc(w.Refused, func(r refusal) bool { return !r.SignIn })
+}
+
+// refusal is a request that the server refused.
+type refusal struct {
+	web.RefusedRequest
+	// SignIn reports that the client has not signed in yet. Clients learn from this answer where
+	// to sign in.
+	SignIn bool `json:"signIn"`
 }
 
 // arrival is a client that connected or called.
@@ -91,7 +106,7 @@ type arrival struct {
 
 // showConnect handles GET /connect.
 func (s *pages) showConnect(v *web.Visit) error {
-	w, err := s.awaited(v, "")
+	w, err := s.awaited(v, client{})
 	if err != nil {
 		return err
 	}
@@ -107,7 +122,7 @@ func (s *pages) showClient(v *web.Visit) error {
 		if c.Slug != v.R.PathValue("client") {
 			continue
 		}
-		w, err := s.awaited(v, c.Slug)
+		w, err := s.awaited(v, c)
 		if err != nil {
 			return err
 		}
@@ -136,22 +151,22 @@ func (s *pages) downloadFiles(v *web.Visit) error {
 }
 
 // awaited returns the clients that arrived since the page of a client was opened.
-func (s *pages) awaited(v *web.Visit, client string) (w waiting, err error) {
+func (s *pages) awaited(v *web.Visit, c client) (w waiting, err error) {
 	since, ok := sinceOf(v.R)
 	if !ok {
 		since = s.Now()
 	}
-	w.Since, w.Client = since.UnixMilli(), client
+	w.Since, w.Client, w.Name = since.UnixMilli(), c.Slug, c.Called()
 	// The time makes each address new. If a link led to the current address, a browser would
 	// scroll and not reload.
 	w.Again = v.R.URL.Path + "?since=" + strconv.FormatInt(w.Since, 10) + "&at=" + strconv.FormatInt(s.Now().UnixMilli(), 10)
 	if !ok {
 		return w, nil
 	}
-	if w.Arrived, err = s.arrived(v, since, client); err != nil {
+	if w.Arrived, err = s.arrived(v, since, c.Slug); err != nil {
 		return w, err
 	}
-	w.Refused = s.refusedSince(v, since)
+	w.Refused = s.refusedSince(v, since, c.Slug, w.Arrived)
 	for _, a := range w.Arrived {
 		w.Called = w.Called || a.Called
 		w.Ticked = w.Ticked || a.Called && !a.Other
@@ -228,6 +243,10 @@ func (s *pages) arrived(v *web.Visit, since time.Time, client string) ([]arrival
 		}
 		return b.At.Compare(a.At)
 	})
+	// Once the client that the page is about has called, the others do not matter.
+	if slices.ContainsFunc(out, func(a arrival) bool { return a.Called && !a.Other }) {
+		out = slices.DeleteFunc(out, func(a arrival) bool { return a.Other })
+	}
 	return out[:min(len(out), maxArrivals)], nil
 }
 
@@ -235,10 +254,19 @@ func (s *pages) arrived(v *web.Visit, since time.Time, client string) ([]arrival
 const maxRefusals = 5
 
 // refusedSince returns the requests from the visitor's address that were refused since a time. An
-// admin gets those from all addresses, because clients such as Claude on the web run elsewhere.
-func (s *pages) refusedSince(v *web.Visit, since time.Time) []web.RefusedRequest {
-	out := slices.DeleteFunc(s.Refused(s.Address(v.R), v.User.Admin), func(r web.RefusedRequest) bool { return r.At.Before(since) })
-	return out[:min(len(out), maxRefusals)]
+// admin gets those from all addresses, because clients such as Claude on the web run elsewhere. A
+// client that arrived has signed in, so earlier requests without a sign-in are left out.
+func (s *pages) refusedSince(v *web.Visit, since time.Time, client string, arrived []arrival) []refusal {
+	keyed := client == "key" || client == "code" // a client that does not sign in
+	out := []refusal{}
+	for _, r := range s.Refused(s.Address(v.R), v.User.Admin) {
+		signIn := !keyed && r.Status == http.StatusUnauthorized && !r.Key && strings.HasSuffix(r.Asked, " /mcp")
+		over := signIn && slices.ContainsFunc(arrived, func(a arrival) bool { return a.At.After(r.At) })
+		if !r.At.Before(since) && !over && len(out) < maxRefusals {
+			out = append(out, refusal{r, signIn})
+		}
+	}
+	return out
 }
 
 // connectStatus handles GET /connect/status, which the script polls.
@@ -247,10 +275,11 @@ func (s *pages) connectStatus(v *web.Visit) error {
 	if !ok {
 		since = s.Now()
 	}
-	list, err := s.arrived(v, since, v.R.URL.Query().Get("client"))
+	client := v.R.URL.Query().Get("client")
+	list, err := s.arrived(v, since, client)
 	if err != nil {
 		return err
 	}
-	s.JSON(v, http.StatusOK, map[string]any{"clients": list, "refused": s.refusedSince(v, since)})
+	s.JSON(v, http.StatusOK, map[string]any{"clients": list, "refused": s.refusedSince(v, since, client, list)})
 	return nil
 }

@@ -23,6 +23,9 @@ type exportPage struct {
 	// Files is the address of the imported folder, and Undo that of the form that undoes the
 	// commit. Both are empty if nothing changed, or for an export.
 	Files, Undo string
+	// Paths are the first files of a folder that the import creates or replaces, and More the others,
+	// if they are known.
+	Paths, More []string
 }
 
 // PageCount returns the number of pages that the import created or replaced.

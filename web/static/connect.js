@@ -17,6 +17,7 @@
   // to wait for.
   let ticked = !live;
   let shown = '';
+  let listed = '';
   let failed = 0;
 
   const element = (name, text) => {
@@ -42,9 +43,9 @@
       words.append(' is connected to ', element('bdi', c.space));
     }
     if (c.other) {
-      words.append('. By its name, this is not the client of this page.');
+      words.append(`, but ${waits.dataset.name} ${c.called ? 'has' : 'is'} not yet.`);
     } else {
-      words.append(c.called ? '. It works.' : '. Now ask it something, so that it calls.');
+      words.append(c.called ? '. It works.' : '. Ask the client something, so that it calls.');
     }
     li.append(tick, words);
     return li;
@@ -58,8 +59,9 @@
     list.className = 'ticks';
     list.append(...clients.map(line));
     arrivals.replaceChildren(list);
-    if (go) go.hidden = !clients.some((c) => c.called);
     ticked = clients.some((c) => c.called && !c.other);
+    go.hidden = !clients.some((c) => c.called);
+    go.querySelector('a').classList.toggle('second', !ticked);
     if (live) live.hidden = ticked;
   }
 
@@ -69,17 +71,29 @@
     box.hidden = ticked || list.length === 0;
     const none = waits.querySelector('[data-none]');
     if (none) none.hidden = !box.hidden;
-    const key = list.some((r) => r.key);
-    box.querySelector('[data-refused-key]').hidden = !key;
-    box.querySelector('[data-refused-none]').hidden = key;
+    box.querySelector('[data-refused-key]').hidden = !list.some((r) => r.key);
     const note = document.querySelector('[data-refused-note]');
-    if (note) note.hidden = box.hidden;
+    if (note) note.hidden = box.hidden || list.every((r) => r.signIn);
+    // What a person has opened stays open.
+    if (JSON.stringify(list) === listed) return;
+    listed = JSON.stringify(list);
     box.querySelector('[data-refused-list]').replaceChildren(...list.map((r) => {
       const li = element('li');
+      const line = element('p');
       const name = element('strong');
       name.append(element('bdi', r.name?.replace('/', ' ') || 'A client without a name'));
-      li.title = `${r.asked}, ${r.status}`;
-      li.append(name, ': ', r.why ? element('bdi', r.why) : 'refused.');
+      const why = () => (r.why ? [': ', element('bdi', r.why)] : ['.']);
+      if (r.signIn) {
+        line.append(name, ' is not signed in yet. The client should open the sign-in page now.');
+      } else {
+        line.append(name, ' was refused', ...why());
+        li.className = 'problem';
+      }
+      const more = element('details');
+      const said = element('p');
+      said.append('The server answered ', element('code', r.asked), ` with the status ${r.status}`, ...why());
+      more.append(element('summary', 'Details'), said);
+      li.append(line, more);
       return li;
     }));
   }

@@ -45,20 +45,21 @@
     const said = form.querySelector('.chosen');
     const most = Number(form.dataset.most);
     const bytes = Number(form.dataset.bytes);
+    const nothing = said.textContent;
     const show = (problem) => {
       const sum = total();
       // Files that lie in no folder have no name in front of their count.
       const folders = chosen.every((c) => c.path.includes('/')) ? [...new Set(chosen.map((c) => c.path.split('/')[0]))] : [];
       const names = folders.length > 3 ? `${folders.slice(0, 3).join(', ')} and ${number(folders.length - 3)} more` : folders.join(', ');
-      let text = chosen.length > 0 ? `${names && `${names}: `}${files(chosen.length)}, ${size(sum)}.` : '';
-      if (hidden > 0) text += ` ${files(hidden, 'hidden file')} left out.`;
+      let text = chosen.length > 0 ? `${names && `${names}: `}${files(chosen.length)}, ${size(sum)}` : nothing;
+      if (hidden > 0) text += ` (${files(hidden, 'hidden file')} left out)`;
       if (chosen.length > most) problem = `The folder has more than ${files(most)}. Choose one of its subfolders.`;
       else if (sum > bytes) problem = `The folder has ${size(sum)}, more than can be imported at once. Choose one of its subfolders.`;
       else if (chosen.length === 0 && hidden > 0) problem = 'The folder has only hidden files, which are left out.';
       input.required = chosen.length === 0;
       input.setCustomValidity(problem ?? '');
       said.textContent = problem ?? text;
-      said.hidden = said.textContent === '';
+      said.classList.toggle('has', chosen.length > 0);
       said.classList.toggle('wrong', Boolean(problem));
     };
     input.addEventListener('change', () => {
@@ -98,6 +99,17 @@
       show(problem);
     });
     if (chosen.length > 0) show();
+  }
+
+  // named shows the name of the chosen file.
+  function named(form, input) {
+    const said = form.querySelector('.chosen');
+    const nothing = said.textContent;
+    input.addEventListener('change', () => {
+      const [file] = input.files;
+      said.textContent = file ? `${file.name}, ${size(file.size)}` : nothing;
+      said.classList.toggle('has', Boolean(file));
+    });
   }
 
   // post sends a form, and shows the main part of the answer in place of the present one.
@@ -156,7 +168,13 @@
         before.main.focus();
       });
       scrollTo(0, 0);
-      (now.querySelector('#problem') ?? now).focus();
+      const problem = now.querySelector('#problem');
+      const wrong = problem && now.querySelector('[aria-invalid="true"]');
+      if (wrong) { // as in shell.js
+        problem.classList.add('at-field');
+        wrong.closest('.field').append(problem);
+      }
+      (wrong ?? problem ?? now).focus();
       begin(now);
     });
     request.send(data);
@@ -166,12 +184,14 @@
     for (const form of main.querySelectorAll('form[data-upload]')) {
       const input = form.querySelector('input[webkitdirectory]');
       if (input) folder(form, input);
+      else named(form, form.querySelector('input[type="file"]'));
       form.addEventListener('submit', (e) => {
         e.preventDefault();
         const data = new FormData(form);
         if (e.submitter?.name) data.set(e.submitter.name, e.submitter.value);
         if (input) {
           data.delete(input.name);
+          data.set('hidden', hidden);
           for (const c of chosen) data.append(input.name, c.file, c.path);
         }
         post(form.action, data, form);
@@ -189,5 +209,8 @@
     });
   }
 
+  // A link to a form opens its part of the page, in browsers that do not do so themselves.
+  const target = location.hash && document.getElementById(location.hash.slice(1))?.closest('details');
+  if (target) target.open = true;
   begin(document.querySelector('main'));
 })();
