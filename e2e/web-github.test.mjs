@@ -283,6 +283,7 @@ for (const javaScriptEnabled of [true, false]) {
       await press(page, /choose another repository/i);
       await authorize(page);
       await here(page, `${space}/github/pick`);
+      await page.getByText('Create a new repository').click();
       await page.getByLabel('Owner', { exact: true }).selectOption('ada');
       await page.getByLabel('Name', { exact: true }).fill('satchel');
       await press(page, /^create and connect/i);
@@ -297,9 +298,9 @@ for (const javaScriptEnabled of [true, false]) {
       const { page } = ada;
       const space = spaceOf('admin');
       await page.goto(`${space}/github`);
-      await page.getByText('Disconnect the repository').click();
+      await press(page, 'Disconnect the repository');
       await look(page, 'disconnect');
-      await press(page, /yes, disconnect/i);
+      await page.getByRole('button', { name: 'Disconnect', exact: true }).click();
       await page.getByRole('heading', { level: 1, name: 'Connect this space to GitHub' }).waitFor();
       await save(page, space, 'knowledge/water.md', 'Still.\n');
       assert.equal(await gh.file('ada/satchel', 'knowledge/water.md'), undefined);

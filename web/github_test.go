@@ -36,7 +36,7 @@ func TestConnectARepository(t *testing.T) {
 	want(t, "the callback", a, 303)
 	page := b.get(h.path + "/pick")
 	want(t, "the list", page, 200)
-	for text, shown := range map[string]bool{"ada-l/notes": true, "ada-l/blog": true, "org/secret": false, "ada-l/old": false, "2 more cannot be chosen": true, hubURL + "/settings/installations/1": true} {
+	for text, shown := range map[string]bool{"ada-l/notes": true, "ada-l/blog": true, "org/secret": false, "ada-l/old": false, "2 repositories that": true, hubURL + "/settings/installations/1": true} {
 		if strings.Contains(page.body, text) != shown {
 			t.Errorf("the list: %q is shown: %t", text, !shown)
 		}
@@ -313,9 +313,9 @@ func TestWhenPushesAtGitHubComeHere(t *testing.T) {
 		hooks bool
 		says  string
 	}{
-		"by a webhook":      {time.Minute, true, "fetches what you push there a moment later"},
-		"asked for":         {2 * time.Minute, false, "about every 2 minutes for a while afterwards"},
-		"asked by use only": {0, false, "fetches what you push there when a client uses the space."},
+		"by a webhook":      {time.Minute, true, "usually within seconds"},
+		"asked for":         {2 * time.Minute, false, "usually within minutes"},
+		"asked by use only": {0, false, "when a client next uses the space."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHubWorld(t, func(o *web.Options) { o.PollEvery, o.Webhooks = tt.every, tt.hooks })

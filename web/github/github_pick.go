@@ -32,7 +32,7 @@ type pickPage struct {
 	All     int // number of repositories to choose from
 	Matches int // number of repositories that match the filter
 	Cut     bool
-	Refused int // number of repositories that are archived or read-only for the person
+	Refused []app.Repository // archived, or read-only for the person
 
 	Installations []app.Installation
 	// Creates reports whether the App may create repositories. New is the address of
@@ -114,7 +114,7 @@ func (s *pages) showPick(v *web.Visit, status int, m service.View, kept githubFl
 	needle := strings.ToLower(body.Query)
 	for _, r := range f.Repositories {
 		if !r.Push || r.Archived {
-			body.Refused++
+			body.Refused = append(body.Refused, r)
 			continue
 		}
 		body.All++
@@ -142,11 +142,14 @@ func (s *pages) showPick(v *web.Visit, status int, m service.View, kept githubFl
 		body.New = a.URL + "/new?" + url.Values{"name": {body.NewName}, "visibility": {"private"}, "description": {"What my AI clients know, kept by Satchel"}}.Encode()
 	}
 	if f.Created != 0 && !choosable(f, f.Created) {
-		body.Pending = "GitHub made the repository, but does not let the App reach it yet. Add it where the App is installed, then look again."
+		body.Pending = "GitHub created the repository, but the App has no access to the repository yet. Add the repository where the App is installed, then refresh the list."
 	}
 	title := "Choose a GitHub repository"
-	if len(f.Installations) == 0 {
+	switch {
+	case len(f.Installations) == 0:
 		title = "Install the GitHub App first"
+	case body.All == 0:
+		title = "No repository you can push to"
 	}
 	return s.Page(v, status, "githubpick", web.Page{Title: title, Label: m.Name, Space: &m, Current: "github", Styles: []string{"github.css"}, Body: body, Problem: problem, Field: field})
 }

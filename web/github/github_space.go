@@ -192,9 +192,12 @@ func (s *pages) afterGitHub(v *web.Visit, status int, body setupPage) error {
 		}
 		body.Spaces, body.More = web.FirstOf(body.Spaces, false)
 	}
-	title := "Choose a space to connect to GitHub"
-	if body.Over {
+	title := "Back from GitHub"
+	switch {
+	case body.Over:
 		title = "This visit to GitHub has expired"
+	case len(body.Spaces) > 0:
+		title = "Choose a space to connect to GitHub"
 	}
 	return s.Page(v, status, "githubsetup", web.Page{Title: title, Styles: []string{"github.css"}, Body: body})
 }

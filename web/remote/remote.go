@@ -4,11 +4,14 @@ package remote
 
 import (
 	"embed"
+	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"satchel/auth"
+	"satchel/internal/egress"
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"
@@ -49,8 +52,10 @@ type remotePage struct {
 	Action string
 	Status web.RemoteView
 	Local  bool // the space has no remote
-	// Wrong describes a problem with the connection to GitHub, and Way its solution.
+	// Wrong describes a problem with the connection to GitHub. Way is the solution of this
+	// problem, or of the failed push.
 	Wrong, Way string
+	NewToken   bool // the owner can solve the problem with a new token
 	Refused    []refusedItem
 	Secret     bool // the remote refused a text that looks like a secret
 	Form       newRemote
@@ -58,8 +63,7 @@ type remotePage struct {
 	Found      *foundBody   // nil if nothing was found
 	Held       *pendingList // nil if there are no pending files
 	User       string       // the owner's name, for commands
-	Soon       bool         // the next attempt starts within a second
-	Said       string       // confirms what the visitor just did
+	Soon       bool         // the next attempt starts within a minute
 }
 
 type refusedItem struct {
@@ -87,10 +91,14 @@ func (s *pages) remotePage(v *web.Visit, m service.View, form newRemote, kept ke
 	}
 	body := remotePage{
 		Space: m, Owner: m.Role == space.Owner, May: m.Role != space.Reader, Action: web.SpacePath(m.ID, "remote"), Status: st, Local: st.URL == "",
-		Form: form, Kept: kept, Said: remoteSaid(v.R.URL.Query().Get("done"), st), User: m.OwnerName,
+		Form: form, Kept: kept, User: m.OwnerName,
 		Found: foundOf(m.ID, found, len(form.AllowSecrets)),
 	}
-	body.Soon = !st.NextTry.IsZero() && st.NextTry.Before(s.Now().Add(time.Second))
+	if st.Problem != "" {
+		body.Way = wayOn(st.Remedy, body.Owner && !st.GitHub)
+	}
+	body.NewToken = body.Owner && !st.GitHub && (st.Problem == "auth" || st.Problem == "no_token") && st.Remote != nil && st.Remote.Kind != space.KindSSH
+	body.Soon = !st.NextTry.IsZero() && st.NextTry.Before(s.Now().Add(time.Minute))
 	for _, r := range st.Locations {
 		it := refusedItem{RemoteLocation: r}
 		if r.Path != "" {
@@ -108,13 +116,18 @@ func (s *pages) remotePage(v *web.Visit, m service.View, form newRemote, kept ke
 			return err
 		}
 		if ok {
-			body.Wrong, body.Way = web.TroubleOf(l, auth.AtGitHubTab)
+			if what, way := web.TroubleOf(l, auth.AtGitHubTab); what != "" {
+				body.Wrong, body.Way = what, way
+			}
 		}
 	}
 	if body.Held, err = s.pendingList(v, m); err != nil {
 		return err
 	}
-	p.Title, p.Label, p.Space, p.Current, p.Styles, p.Body = "Git remote", m.Name, &m, "remote", []string{"activity.css"}, body
+	if p.Problem == "" {
+		p.Done = remoteSaid(v.R.URL.Query().Get("done"), st, body.Held != nil && body.Held.Count != 0)
+	}
+	p.Title, p.Label, p.Space, p.Current, p.Styles, p.Body = "Git remote", m.Name, &m, "remote", []string{"activity.css", "github.css"}, body
 	status := http.StatusOK
 	if p.Problem != "" {
 		status = http.StatusBadRequest
@@ -122,16 +135,34 @@ func (s *pages) remotePage(v *web.Visit, m service.View, form newRemote, kept ke
 	return s.Page(v, status, "remote", p)
 }
 
+// Parts of the remedies for a failed push. Other places show them, too, such as the command line.
+const (
+	onThisPage = " on the page Git remote, or with satchel space remote set"
+	meanwhile  = "Meanwhile all changes are safe on this server"
+)
+
+// wayOn returns a remedy without what the page Git remote shows itself: that the changes are
+// safe, and the next attempt. form means that the page has the form of the remote.
+func wayOn(remedy string, form bool) string {
+	remedy, _, _ = strings.Cut(remedy, meanwhile)
+	if form {
+		remedy = strings.NewReplacer(onThisPage+" --branch satchel", " below", onThisPage, " below").Replace(remedy)
+	}
+	return strings.TrimSpace(remedy)
+}
+
 // remoteSaid returns the message that confirms what the visitor just did. It returns "" if
 // the action failed, because the page reports the failure itself.
-func remoteSaid(done string, st web.RemoteView) string {
+func remoteSaid(done string, st web.RemoteView, unsaved bool) string {
 	switch {
 	case done == "removed" && st.URL == "":
 		return "Disconnected. The repository stays as it is."
 	case st.URL == "" || st.State == "failed":
 		return ""
+	case done == "synced" && st.State == "pushed" && unsaved:
+		return "Synced. Everything that is saved is pushed."
 	case done == "synced" && st.State == "pushed":
-		return "Synced. The space and its remote have the same content."
+		return "Synced. Everything is pushed."
 	case done == "synced":
 		return "The sync has begun."
 	case done == "set":
@@ -169,7 +200,8 @@ func (s *pages) setRemote(v *web.Visit) error {
 		return s.remoteAgain(v, m, form, nil, web.Page{Problem: over, Field: "remote-token"})
 	}
 	// Only the operator can set an address that does not begin with https://.
-	if u, err := url.Parse(form.URL); err != nil || u.Scheme != "https" || u.Host == "" {
+	u, err := url.Parse(form.URL)
+	if err != nil || u.Scheme != "https" || u.Host == "" {
 		return s.remoteAgain(v, m, form, nil, web.Page{Problem: "Give the address of a git repository that begins with https://.", Field: "remote-url"})
 	} else if u.User != nil {
 		form.URL = ""
@@ -181,7 +213,12 @@ func (s *pages) setRemote(v *web.Visit) error {
 	})
 	switch {
 	case fault.CodeOf(err) == fault.Invalid:
-		return s.remoteAgain(v, m, form, nil, web.Page{Problem: fault.PublicOf(err), Field: "remote-url"})
+		problem := fault.PublicOf(err)
+		var blocked *egress.BlockedError
+		if errors.As(err, &blocked) {
+			problem = u.Hostname() + " is a local address. Only the operator of this server can connect local addresses, with “satchel space remote set”."
+		}
+		return s.remoteAgain(v, m, form, nil, web.Page{Problem: problem, Field: "remote-url"})
 	case err != nil:
 		return err
 	case len(set.Secrets) > 0:
@@ -189,7 +226,7 @@ func (s *pages) setRemote(v *web.Visit) error {
 		if len(form.AllowSecrets) > 0 {
 			problem = "Nothing was changed yet: the space has more possible secrets."
 		}
-		return s.remoteAgain(v, m, form, set.Secrets, web.Page{Problem: problem, Field: "found"})
+		return s.remoteAgain(v, m, form, set.Secrets, web.Page{Problem: problem})
 	}
 	return s.See(v, web.SpacePath(m.ID, "remote?done=set"))
 }
