@@ -72,19 +72,19 @@ for (const javaScriptEnabled of [true, false]) {
     test('create a file', async (t) => {
       t.diagnostic(`screenshots are in ${screenshots()}`);
       await page.goto(`${space}/new`);
-      await page.getByRole('link', { name: 'Note', exact: true }).click();
+      await page.getByRole('link', { name: /^note/i }).click();
       await look('new');
       await page.getByLabel('Path').fill('../bread.md');
       await type('# Bread\n\n- 500 g flour\n- 350 g water\n- 10 g salt\n\nBake it for 45 minutes.\n\nLet it cool down.\n');
       await button('Preview').click();
       await page.getByRole('heading', { name: 'Preview' }).waitFor();
       await button('Create the file').click();
-      await page.getByRole('alert').getByText('cannot be used').waitFor();
+      await page.getByRole('alert').getByText('cannot contain').waitFor();
       expectError(422);
       await look('new-refused');
       assert.match(await text(), /500 g flour/);
       await page.getByLabel('Path').fill('knowledge/cooking/bread.md');
-      await page.getByLabel('What you changed').fill('How we bake');
+      await page.getByLabel('Note for the history').fill('How we bake');
       await button('Create the file').click();
       await page.waitForURL((u) => u.pathname.endsWith('/files/knowledge/cooking/bread.md'));
       assert.match(await raw('knowledge/cooking/bread.md'), /^# Bread\n\n- 500 g flour\n/);
@@ -98,7 +98,7 @@ for (const javaScriptEnabled of [true, false]) {
       await page.locator('.preview').getByText('550 g flour').waitFor();
       await look('preview');
       assert.match(await raw('knowledge/cooking/bread.md'), /500 g/);
-      await page.getByLabel('What you changed').fill('More flour');
+      await page.getByLabel('Note for the history').fill('More flour');
       if (javaScriptEnabled) await page.keyboard.press('Control+s');
       else await button('Save').click();
       await page.waitForURL((u) => u.pathname.endsWith('/files/knowledge/cooking/bread.md'));
@@ -129,7 +129,7 @@ for (const javaScriptEnabled of [true, false]) {
       const value = await text();
       assert.match(value, /600 g flour[\s\S]*575 g of flour/);
       await button('Save').click();
-      await page.getByRole('alert').getByText('still has marks').waitFor();
+      await page.getByRole('alert').getByText('one place still has marks').waitFor();
       expectError(422);
       await look('conflict-marks-left');
       if (javaScriptEnabled) await button('Keep yours').click();
@@ -201,7 +201,7 @@ for (const javaScriptEnabled of [true, false]) {
       await page.goto(`${space}/delete/resources/files`);
       await page.getByText('3 files', { exact: true }).waitFor();
       await look('delete-directory');
-      await button('Delete 3 files').click();
+      await button('Delete the directory').click();
       await page.waitForURL((u) => u.pathname.endsWith('/files/resources/'));
       await page.goto(`${space}/delete/knowledge/cooking/bread.md`);
       await look('delete');
@@ -213,14 +213,14 @@ for (const javaScriptEnabled of [true, false]) {
     test('memory facts: add, correct, confirm, forget, and one that is damaged', async () => {
       await page.goto(`${space}/memory`);
       await look('memory-empty');
-      await page.getByRole('link', { name: 'Add a fact' }).click();
+      await page.getByRole('link', { name: 'Add the first fact' }).click();
       await heading('Add a fact');
       await page.getByLabel('Name').fill('Text editor');
       await page.getByRole('textbox', { name: 'Fact' }).fill('Uses Helix');
       await look('fact-new');
       await button('Add the fact').click();
       await heading('Memory');
-      await page.getByText('Uses Helix').waitFor();
+      await page.getByRole('link', { name: 'Uses Helix' }).waitFor();
 
       await ai(`mkdir -p memory/person memory/project
         printf -- '---\\nvalue: Ann leads the design team\\nconfidence: 0.7\\nsource: inferred\\nclient: Claude\\nfirst_seen: 2026-01-05\\nlast_confirmed: 2026-02-01\\n---\\nShe said so in a meeting.\\n' > memory/person/ann.md
@@ -230,12 +230,12 @@ for (const javaScriptEnabled of [true, false]) {
       await page.getByText('Damaged fact files').waitFor();
       await look('memory');
       await page.getByRole('link', { name: 'Ann leads the design team' }).click();
-      await heading('ann');
+      await heading('Ann leads the design team');
       await look('fact');
       await page.getByRole('textbox', { name: 'Fact' }).fill('Ann leads the research team');
       const before = day(new Date());
       await button('Save').click();
-      await page.getByText('Ann leads the research team').waitFor();
+      await page.getByRole('link', { name: 'Ann leads the research team' }).waitFor();
       const fact = (today) => `---\nvalue: Ann leads the research team\nconfidence: 1\nsource: user_explicit\nclient: browser\nfirst_seen: 2026-01-05\nlast_confirmed: ${today}\ntool: web\n---\nShe said so in a meeting.\n`;
       const corrected = await raw('memory/person/ann.md');
       assert.ok([before, day(new Date())].some((today) => corrected === fact(today)), corrected);
@@ -247,7 +247,7 @@ for (const javaScriptEnabled of [true, false]) {
       await page.getByRole('link', { name: /has expired/ }).click();
       await heading('Expired facts');
       await look('memory-expired');
-      await page.getByRole('button', { name: /^still true/i }).click();
+      await page.getByRole('button', { name: /^keep/i }).click();
       await heading('Expired facts');
       await page.goto(`${space}/memory`);
       await page.getByText('The launch is in spring').waitFor();

@@ -61,23 +61,23 @@ for (const javaScriptEnabled of [true, false]) {
       await bash('echo "- step one" >> knowledge/plan.md', 'Add step one');
       await bash('echo oops > knowledge/oops.md; echo "- wrong" >> knowledge/plan.md', 'Go wrong');
       await page.goto('/');
-      const week = page.getByRole('region', { name: 'Today and this week' });
+      const week = page.getByRole('region', { name: 'Changes by your AIs' });
       await week.getByRole('img').waitFor();
       await look('home');
       await week.getByRole('table').getByRole('link').first().click();
       await page.getByRole('heading', { level: 1, name: 'Activity' }).waitFor();
       await page.locator('#changes').getByRole('link', { name: 'Go wrong', exact: true }).waitFor();
       await look('activity-client');
-      await button('Undo these changes').click();
-      await status('Undone, as a new change.').waitFor();
+      await button(/^Undo these/).click();
+      await status(/undone and stay/).waitFor();
       await look('activity-undone');
       assert.doesNotMatch(await bash('ls knowledge 2>&1; true'), /oops|plan/);
-      await page.getByRole('main').getByRole('button', { name: 'Undo', exact: true }).click();
-      await status('The undo was undone').waitFor();
+      await page.locator('.toast').getByRole('button').click();
+      await status('What was undone is back').waitFor();
       assert.match(await bash('cat knowledge/plan.md; ls knowledge'), /step one[^]*wrong[^]*oops/);
       // A conversation has a button of its own.
       await page.locator('.turn').getByRole('button').first().click();
-      await status('Undone, as a new change.').waitFor();
+      await status(/undone and stay/).waitFor();
       assert.doesNotMatch(await bash('ls knowledge 2>&1; true'), /oops/);
     });
 
@@ -90,7 +90,7 @@ for (const javaScriptEnabled of [true, false]) {
         printf -- '---\\nvalue: Prefers window seats\\nsource: user_explicit\\nclient: ChatGPT\\n---\\n' > memory/preference/seat.md
         printf -- '---\\nvalue: Likes: tea\\n---\\n' > memory/preference/tea.md; echo 'Bob is a friend' > memory/bob.md`);
       await page.reload();
-      await page.getByRole('region', { name: 'Proposed by an AI' }).getByText('Ann leads the design team').waitFor();
+      await page.getByRole('region', { name: 'Not confirmed yet' }).getByText('Ann leads the design team').waitFor();
       await look('memory-facts');
       await page.getByRole('searchbox', { name: 'Find' }).fill('design');
       await button('Filter').click();
@@ -102,7 +102,7 @@ for (const javaScriptEnabled of [true, false]) {
       await value.fill('Ann leads the research team');
       await page.getByLabel('How certain are you?').selectOption('Likely');
       await button('Save').click();
-      await status('Saved: person/ann.').waitFor();
+      await status('Saved: “Ann leads the research team”.').waitFor();
       assert.match(await bash('cat memory/person/ann.md'), /Ann leads the research team\nconfidence: 0.8\nsource: user_explicit/);
       await button('Undo').click();
       await status('Undone.').waitFor();
@@ -117,10 +117,10 @@ for (const javaScriptEnabled of [true, false]) {
       await place('Home').click();
       await page.getByRole('region', { name: 'Needs your attention' }).getByRole('link', { name: /^repair/i }).click();
       const damaged = page.getByRole('region', { name: 'Damaged fact files' });
-      await damaged.getByRole('button', { name: 'Repair preference/tea' }).click();
-      await status('Repaired: preference/tea.').waitFor();
+      await damaged.getByRole('button', { name: 'Repair memory/preference/tea.md' }).click();
+      await status('Repaired: “Likes: tea”.').waitFor();
       await damaged.getByRole('button', { name: 'Repair memory/bob.md' }).click();
-      await status('Repaired: note/bob.').waitFor();
+      await status('Repaired: “Bob is a friend”.').waitFor();
       await look('memory-repaired');
       assert.equal(await damaged.count(), 0);
       assert.match(await bash('cat memory/preference/tea.md memory/note/bob.md; ls memory'), /value: "?Likes: tea[^]*value: Bob is a friend/);

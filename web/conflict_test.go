@@ -99,7 +99,7 @@ func TestConflict(t *testing.T) {
 		}
 		a = b.save(h, "a.md", fields(a.body), shownText(a.body))
 		want(t, "save what is deleted right then", a, http.StatusConflict)
-		if !strings.Contains(a.body, "Leave it deleted") {
+		if !strings.Contains(a.body, "was deleted while you edited it") {
 			t.Error("it does not say so")
 		}
 		want(t, "save at last", b.save(h, "a.md", fields(a.body), shownText(a.body)), http.StatusSeeOther)

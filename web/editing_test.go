@@ -209,7 +209,7 @@ func TestWhatCannotBeEdited(t *testing.T) {
 func TestNewFile(t *testing.T) {
 	h := newHeld(t, "there.md", "x", "dir/f", "x")
 	b := h.as(h.ada)
-	for q, path := range map[string]string{"": "", "dir=dir": "dir/", "kind=note": "knowledge/.md", "kind=skill": "skills//SKILL.md", "kind=fact": "memory/preference/.md", "dir=../..&kind=evil": ""} {
+	for q, path := range map[string]string{"": "", "dir=dir": "dir/", "kind=note": "knowledge/", "kind=skill": "skills/", "kind=fact": "memory/preference/", "dir=../..&kind=evil": ""} {
 		a := b.get(h.in("new?%s", q))
 		want(t, q, a, http.StatusOK)
 		if !strings.Contains(a.body, `name="path" class="mono" value="`+path+`"`) {
@@ -222,6 +222,11 @@ func TestNewFile(t *testing.T) {
 	a := post("knowledge/new.md", "# New\r\nno end")
 	want(t, "create", a, http.StatusSeeOther)
 	h.holds("knowledge/new.md", "# New\nno end\n")
+	for path, as := range map[string]string{"knowledge/plain?note": "knowledge/plain.md", "knowledge/a.txt?note": "knowledge/a.txt", "skills/bake?skill": "skills/bake/SKILL.md", "LICENSE?": "LICENSE"} {
+		typed, kind, _ := strings.Cut(path, "?")
+		want(t, path, b.send(h.in("new?kind=%s", kind), url.Values{"path": {typed}, "text": {"x"}, "act": {"save"}}), http.StatusSeeOther)
+		h.holds(as, "x\n")
+	}
 	head := h.head()
 	for _, tt := range []struct {
 		name, path string
@@ -231,7 +236,8 @@ func TestNewFile(t *testing.T) {
 		{"a directory that is there", "dir", 409},
 		{"below a file", "there.md/x", 409},
 		{"nothing", "", 422},
-		{"the name that a note begins with", "knowledge/.md", 422},
+		{"what the path of a note begins with", "knowledge/", 422},
+		{"no name before the ending", "knowledge/.md", 422},
 		{"attack: up", "../x", 422},
 		{"attack: up in the middle", "a/../../x", 422},
 		{"attack: absolute", "/etc/passwd", 422},
@@ -329,7 +335,7 @@ func TestAReaderIsOfferedNoEdit(t *testing.T) {
 	h := newHeld(t, "memory/person/ann.md", "---\nvalue: v\n---\n")
 	a := h.as(h.bob).get(h.in("memory"))
 	want(t, "a reader sees facts", a, http.StatusOK)
-	for _, s := range []string{"Correct", "Forget", "Still true", "Add a fact"} {
+	for _, s := range []string{"Correct", "Forget", "Still true", "/confirm", "Add a fact"} {
 		if strings.Contains(a.body, s) {
 			t.Errorf("a reader sees %q", s)
 		}

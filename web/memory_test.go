@@ -25,7 +25,7 @@ func TestMemory(t *testing.T) {
 	b := h.as(h.ada)
 	a := b.get(h.in("memory"))
 	want(t, "memory", a, http.StatusOK)
-	for _, s := range []string{"2 facts", "Ann is the boss", "&lt;script&gt;alert(1)&lt;/script&gt; tea", "<bdi>Claude</bdi>", "inferred, 60 % sure", "said by the user", "Visits on Monday", "person/broken", "person/novalue", h.in("edit/memory/person/broken.md"), h.in("edit/memory/loose.md"), h.in("edit/memory/person/notes.txt")} {
+	for _, s := range []string{"2 facts", "Ann is the boss", "&lt;script&gt;alert(1)&lt;/script&gt; tea", "<bdi>Claude</bdi>", "inferred, 60 % certain", "<bdi>A person</bdi>", "and one more that expired", "Visits on Monday", "memory/person/broken.md", "memory/person/novalue.md", h.in("edit/memory/person/broken.md"), h.in("edit/memory/loose.md"), h.in("edit/memory/person/notes.txt")} {
 		if !strings.Contains(a.body, s) {
 			t.Errorf("the page has no %q", s)
 		}
@@ -124,7 +124,7 @@ func TestCorrectFact(t *testing.T) {
 	form.Set("value", "Ann: \"the boss\"\r\n---\r\nsource: imported")
 	form.Set("expires", "")
 	want(t, "correct", b.send(page, form), http.StatusSeeOther)
-	if a := b.get(h.in("memory")); !strings.Contains(a.body, "confirmed here") {
+	if a := b.get(h.in("memory")); !strings.Contains(a.body, "<bdi>in the browser</bdi>") {
 		t.Error("the page does not show that a person confirmed the fact")
 	}
 	h.holds("memory/person/ann.md", "---\n# who\nvalue: \"Ann: \\\"the boss\\\"\\n---\\nsource: imported\"\nmood: 'kept' # as it is\nconfidence: 1\nsource: user_explicit\nclient: browser\nfirst_seen: 2026-01-05\nlast_confirmed: 2026-11-20\ntool: web\n---\nMet in 2020.\r\n")

@@ -23,9 +23,9 @@ const colors = HighlightStyle.define([
 ]);
 
 const look = EditorView.theme({
-  '&': { border: '1px solid var(--edge)', borderRadius: 'var(--r)', background: 'var(--sheet)', color: 'var(--ink)', fontSize: 'var(--editor, var(--t-sm))' },
+  '&': { border: '1px solid var(--edge)', borderRadius: 'var(--r)', background: 'var(--sheet)', color: 'var(--ink)', fontSize: 'var(--editor, var(--t-sm))', boxSizing: 'border-box', height: '100%' },
   '&.cm-focused': { outline: '2px solid var(--focus)', outlineOffset: '2px' },
-  '.cm-scroller': { font: 'inherit', fontFamily: 'var(--mono)', lineHeight: '1.6', minHeight: '20rem', maxHeight: 'max(20rem, calc(100dvh - 19rem))', overflow: 'auto' },
+  '.cm-scroller': { font: 'inherit', fontFamily: 'var(--mono)', lineHeight: '1.6', minHeight: 'var(--editor-least, 20rem)', maxHeight: 'var(--editor-most, max(20rem, calc(100dvh - 19rem)))', overflow: 'auto' },
   '.cm-content': { padding: 'var(--s3) 0', caretColor: 'var(--ink)' },
   '.cm-line': { padding: '0 var(--s4)' },
   '.cm-cursor': { borderLeftColor: 'var(--ink)', borderLeftWidth: '2px' },
@@ -40,8 +40,8 @@ const look = EditorView.theme({
   '.cm-yours': { background: 'var(--plus)' },
   '.cm-theirs': { background: 'var(--found)' },
   '.cm-mark': { color: 'var(--soft)', fontStyle: 'italic' },
-  '.cm-decide': { display: 'flex', flexWrap: 'wrap', gap: 'var(--s2)', padding: 'var(--s2) var(--s4)', font: 'var(--t-sm) system-ui, sans-serif' },
-  '.cm-decide button': { minHeight: '32px', padding: '0 var(--s3)', border: '1px solid var(--button)', borderRadius: 'var(--r)', background: 'var(--sheet)', color: 'var(--ink)', font: 'inherit', cursor: 'pointer' },
+  '.cm-decide': { display: 'grid', gridTemplateColumns: 'repeat(3, minmax(0, 7rem))', gap: 'var(--s2)', padding: 'var(--s2) var(--s4)', font: 'var(--t-sm) system-ui, sans-serif' },
+  '.cm-decide button': { minHeight: '32px', padding: '0 var(--s1)', border: '1px solid var(--button)', borderRadius: 'var(--r)', background: 'var(--sheet)', color: 'var(--ink)', font: 'inherit', cursor: 'pointer' },
 });
 
 // around puts marks around the selection, or takes them away.
@@ -79,6 +79,7 @@ if (area instanceof HTMLTextAreaElement && Element.prototype.attachShadow) {
         language, history(), drawSelection(), highlightSpecialChars(), bracketMatching(), highlightSelectionMatches(), search({ top: true }),
         syntaxHighlighting(colors), look, EditorView.lineWrapping, conflicts(),
         keymap.of([...defaultKeymap, ...historyKeymap, ...searchKeymap]),
+        EditorView.scrollMargins.of(() => ({ top: 64, bottom: 80 })), // what stays in sight may cover the text
         EditorView.contentAttributes.of({ 'aria-label': label?.textContent.trim() || 'Text', spellcheck: 'true', autocapitalize: 'sentences' }),
         EditorView.updateListener.of((u) => {
           if (!u.docChanged) return;

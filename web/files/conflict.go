@@ -111,7 +111,7 @@ func (s *pages) collide(v *web.Visit, f found, there bool, body editPage) error 
 	case c.MovedTo != "":
 		text = "Nothing is saved yet: the file was moved since you opened it. Save your text to create the file again at the old path, or make your change at the new path."
 	case c.Gone:
-		text = "Nothing is saved yet: the file was deleted since you opened it. Save your text to create the file again, or leave it deleted."
+		text = "Nothing is saved yet: the file was deleted since you opened it. Save your text to create the file again, or discard your text."
 	case c.NoText:
 		text = "Nothing is saved yet: the file is no longer text. Save your text to replace the file, or keep the file as it is."
 	case c.Places > 0:

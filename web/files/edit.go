@@ -23,6 +23,7 @@ type editPage struct {
 	Action, Back string
 	New          bool
 	Path         string // the path of a new file, as the visitor typed it
+	Example      string // a path for a file of the chosen kind
 	Kinds        []newKind
 	Dir          string
 	Text         string
@@ -118,7 +119,9 @@ func (s *pages) showEdit(v *web.Visit) error {
 func (s *pages) form(v *web.Visit, status int, m service.View, p space.Path, body editPage, problem *web.Problem) error {
 	body.Max = s.Editing.MaxText
 	title := "New file"
-	if !body.New {
+	if body.New {
+		body.Crumbs = crumbsOf(m, space.Path(body.Dir))
+	} else {
 		l := web.Location{Space: m, Path: p}
 		body.Crumbs, title = l.Crumbs(), "Edit "+l.Name()
 		if c := body.Conflict; c != nil {
@@ -143,8 +146,14 @@ func (s *pages) form(v *web.Visit, status int, m service.View, p space.Path, bod
 	}
 	if problem != nil {
 		out.Problem, out.Field = problem.Text, problem.Field
-		if problem.Field == "text" && merge.Marked(body.Text) > 0 {
+		switch c := body.Conflict; {
+		case problem.Field != "text":
+		case merge.Marked(body.Text) > 0:
 			out.FieldLink = "Go to the first mark"
+		case c != nil && (c.Gone || c.NoText):
+			out.FieldLink = "Go to your text"
+		case c != nil:
+			out.FieldLink = "Go to the merged text"
 		}
 	}
 	return s.Page(v, status, "edit", out)
@@ -232,7 +241,7 @@ func (s *pages) checkText(v *web.Visit, m service.View, p string, body *editPage
 		return nil
 	}
 	if body.Marked = merge.Marked(body.Text); body.Marked > 0 && v.R.PostFormValue("marks") == "" {
-		return &web.Problem{Text: "The text still has marks at places that you and somebody else changed. Decide on each place, and remove its marks.", Field: "text"}
+		return &web.Problem{Text: web.Plural((body.Marked+2)/3, "Not saved: one place still has marks. Choose which lines to keep there, then save.", "Not saved: %d places still have marks. Choose which lines to keep at each place, then save."), Field: "text"}
 	}
 	return nil
 }
@@ -253,22 +262,33 @@ type newKind struct {
 	Chosen                 bool
 }
 
-var kindTexts = map[string]struct{ path, text string }{
-	"":         {"", ""},
-	"note":     {"knowledge/.md", "# \n\n"},
-	"fact":     {"memory/preference/.md", ""},
-	"resource": {"resources/.md", "---\ntitle: \ndescription: What clients find here, in one sentence.\n---\n\n# \n\n"},
-	"skill":    {"skills//SKILL.md", "---\nname: \ndescription: When to use this, in one sentence.\n---\n\n# \n\n1. \n"},
+// kindTexts describes the kinds by their names: what the path and the text of a new file begin as,
+// an example of a path, and what completes a path whose last name has no dot.
+var kindTexts = map[string]struct{ path, text, example, end string }{
+	"":         {"", "", "knowledge/cooking/bread.md", ""},
+	"note":     {"knowledge/", "# \n\n", "knowledge/bread.md", ".md"},
+	"fact":     {"memory/preference/", "", "memory/preference/seat.md", ".md"},
+	"resource": {"resources/", "---\ntitle: \ndescription: What clients find here, in one sentence.\n---\n\n# \n\n", "resources/style-guide.md", ".md"},
+	"skill":    {"skills/", "---\nname: \ndescription: When to use this, in one sentence.\n---\n\n# \n\n1. \n", "skills/bake-bread/SKILL.md", "/SKILL.md"},
+}
+
+// completed returns the path of a new file of a kind, with the usual ending if the typed path has
+// none.
+func completed(kind, typed string) string {
+	if strings.Contains(path.Base(typed), ".") {
+		return typed
+	}
+	return typed + kindTexts[kind].end
 }
 
 func kindsOf(id space.SpaceID, chosen, dir string) []newKind {
 	out := make([]newKind, 0, 5)
 	for _, k := range []newKind{
-		{Name: "", Label: "Empty file", Hint: "An empty file at any path."},
-		{Name: "note", Label: "Note", Hint: "Anything worth finding later, such as a decision or a reference."},
-		{Name: "fact", Label: "Memory fact", Hint: "One sentence that all your AIs know, such as a preference."},
-		{Name: "skill", Label: "Skill", Hint: "Steps for something that comes up again and again."},
-		{Name: "resource", Label: "Resource", Hint: "A page that clients list, and that you can attach to a conversation."},
+		{Name: "", Label: "Blank file", Hint: "No text yet"},
+		{Name: "note", Label: "Note", Hint: "A decision, an idea"},
+		{Name: "fact", Label: "Memory fact", Hint: "For all your AIs"},
+		{Name: "skill", Label: "Skill", Hint: "Steps to repeat"},
+		{Name: "resource", Label: "Resource", Hint: "A page for clients"},
 	} {
 		k.Chosen = k.Name == chosen
 		k.URL = "/spaces/" + string(id) + "/new?" + url.Values{"dir": {dir}, "kind": {k.Name}}.Encode()
@@ -292,12 +312,8 @@ func (s *pages) showNew(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	q := v.R.URL.Query()
-	dir, kind := dirOf(q.Get("dir")), q.Get("kind")
-	start, ok := kindTexts[kind]
-	if !ok {
-		kind, start = "", kindTexts[""]
-	}
+	dir, kind := newQuery(v)
+	start := kindTexts[kind]
 	body := editPage{Path: start.path, Text: start.text, Mode: modeRegular}
 	if kind == "fact" {
 		body.Text = string(facts.Template(s.Now()))
@@ -309,8 +325,17 @@ func (s *pages) showNew(v *web.Visit) error {
 	return s.form(v, http.StatusOK, m, "", body, nil)
 }
 
+// newQuery returns the directory and the kind of a new file in an address.
+func newQuery(v *web.Visit) (dir, kind string) {
+	q := v.R.URL.Query()
+	if kind = q.Get("kind"); kindTexts[kind].end == "" {
+		kind = ""
+	}
+	return dirOf(q.Get("dir")), kind
+}
+
 func (s *pages) newForm(body *editPage, m service.View, kind, dir string) {
-	body.New, body.Dir = true, dir
+	body.New, body.Dir, body.Example = true, dir, kindTexts[kind].example
 	body.Action, body.Back = "/spaces/"+string(m.ID)+"/new?"+url.Values{"dir": {dir}, "kind": {kind}}.Encode(), dirURL(m.ID, space.Path(dir))
 	body.Kinds = kindsOf(m.ID, kind, dir)
 }
@@ -321,21 +346,24 @@ func (s *pages) saveNew(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	q := v.R.URL.Query()
+	dir, kind := newQuery(v)
 	body := editPage{Path: strings.TrimSpace(v.R.PostFormValue("path")), Text: merge.Plain(v.R.PostFormValue("text")), Message: message(v), Mode: modeRegular, Unsaved: true}
-	s.newForm(&body, m, q.Get("kind"), dirOf(q.Get("dir")))
+	s.newForm(&body, m, kind, dir)
 	again := func(status int, text, field string) error {
 		return s.form(v, status, m, "", body, &web.Problem{Text: text, Field: field})
 	}
-	if p := s.checkText(v, m, body.Path, &body); p != nil {
+	if p := s.checkText(v, m, completed(kind, body.Path), &body); p != nil {
 		return again(http.StatusUnprocessableEntity, p.Text, p.Field)
 	}
 	if body.Previewed {
 		return s.form(v, http.StatusOK, m, "", body, nil)
 	}
-	p, err := space.ParsePath(body.Path)
+	if strings.HasSuffix(body.Path, "/") {
+		return again(http.StatusUnprocessableEntity, "The path ends with a slash. Add a name for the file, such as "+body.Example+".", "path")
+	}
+	p, err := space.ParsePath(completed(kind, body.Path))
 	if err != nil {
-		return again(http.StatusUnprocessableEntity, fault.PublicOf(err), "path")
+		return again(http.StatusUnprocessableEntity, wrongPath(body.Path, err), "path")
 	}
 	if path.Base(string(p)) == ".md" {
 		return again(http.StatusUnprocessableEntity, "Give the file a name before its “.md”.", "path")
@@ -357,6 +385,17 @@ func (s *pages) saveNew(v *web.Visit) error {
 		return again(web.AsPage(err).Status, fault.PublicOf(err), fieldOf(err, "text"))
 	}
 	return err
+}
+
+// wrongPath says why a typed path cannot be used.
+func wrongPath(typed string, err error) string {
+	if strings.HasPrefix(typed, "/") {
+		return "The path cannot begin with “/”. Start at the top of the space, such as knowledge/bread.md."
+	}
+	if slices.Contains(strings.Split(typed, "/"), "..") {
+		return "The path cannot contain “..”. Start at the top of the space, such as knowledge/bread.md."
+	}
+	return fault.PublicOf(err)
 }
 
 // fieldOf returns the input that an error concerns: "path" or other.

@@ -129,6 +129,13 @@ func (s *pages) movePage(v *web.Visit, status int, f found, name, title string, 
 // name returns the name of the file or directory, in the form that titles use.
 func (f found) name() string { return web.Location{Path: f.path}.Name() }
 
+func (f found) deleteTitle() string {
+	if f.Dir {
+		return "Delete the directory " + f.name()
+	}
+	return "Delete " + f.name()
+}
+
 // showRename handles GET /spaces/{id}/rename/{path...}.
 func (s *pages) showRename(v *web.Visit) error {
 	f, err := s.target(v)
@@ -139,7 +146,7 @@ func (s *pages) showRename(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	return s.movePage(v, http.StatusOK, f, "rename", "Move "+f.name(), body, nil)
+	return s.movePage(v, http.StatusOK, f, "rename", "Rename or move "+f.name(), body, nil)
 }
 
 // saveRename handles POST /spaces/{id}/rename/{path...}.
@@ -154,14 +161,14 @@ func (s *pages) saveRename(v *web.Visit) error {
 	}
 	body.To, body.Message = strings.TrimSpace(v.R.PostFormValue("to")), message(v)
 	again := func(status int, text, field string) error {
-		return s.movePage(v, status, f, "rename", "Move "+f.name(), body, &web.Problem{Text: text, Field: field})
+		return s.movePage(v, status, f, "rename", "Rename or move "+f.name(), body, &web.Problem{Text: text, Field: field})
 	}
 	to, err := space.ParsePath(strings.TrimSuffix(body.To, "/"))
 	switch {
 	case err != nil:
-		return again(http.StatusUnprocessableEntity, fault.PublicOf(err), "to")
+		return again(http.StatusUnprocessableEntity, wrongPath(body.To, err), "to")
 	case to == f.path:
-		return again(http.StatusUnprocessableEntity, "It is already there. Enter a new path.", "to")
+		return again(http.StatusUnprocessableEntity, "This is the current path. Enter a new one.", "to")
 	case f.Dir && strings.HasPrefix(string(to), string(f.path)+"/"):
 		return again(http.StatusUnprocessableEntity, "A directory cannot go into itself.", "to")
 	case len(body.Message) > maxMessage:
@@ -240,7 +247,7 @@ func (s *pages) showDelete(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	return s.movePage(v, http.StatusOK, f, "delete", "Delete "+f.name(), body, nil)
+	return s.movePage(v, http.StatusOK, f, "delete", f.deleteTitle(), body, nil)
 }
 
 // saveDelete handles POST /spaces/{id}/delete/{path...}.
@@ -255,7 +262,7 @@ func (s *pages) saveDelete(v *web.Visit) error {
 	}
 	body.Message = message(v)
 	if len(body.Message) > maxMessage {
-		return s.movePage(v, http.StatusUnprocessableEntity, f, "delete", "Delete "+f.name(), body, &web.Problem{Text: "The line is too long. Use fewer words.", Field: "message"})
+		return s.movePage(v, http.StatusUnprocessableEntity, f, "delete", f.deleteTitle(), body, &web.Problem{Text: "The line is too long. Use fewer words.", Field: "message"})
 	}
 	changes := make([]space.Change, 0, len(all))
 	for _, c := range all {
@@ -281,10 +288,10 @@ func (s *pages) saveDelete(v *web.Visit) error {
 		}
 		fresh.Message = body.Message
 		fresh.Changed = "/spaces/" + string(f.ID) + "/compare?" + url.Values{"from": {string(f.at)}, "to": {string(fresh.At)}, "path": {string(f.path)}}.Encode()
-		return s.movePage(v, http.StatusConflict, now, "delete", "Delete "+f.name(), fresh,
-			&web.Problem{Text: "Nothing was deleted: something in it changed since you opened the page. Look at what changed before you go on."})
+		return s.movePage(v, http.StatusConflict, now, "delete", f.deleteTitle(), fresh,
+			&web.Problem{Text: "Nothing was deleted: the content changed since you opened the page. Look at what changed before you go on."})
 	case web.IsRefusal(err):
-		return s.movePage(v, web.AsPage(err).Status, f, "delete", "Delete "+f.name(), body, &web.Problem{Text: fault.PublicOf(err)})
+		return s.movePage(v, web.AsPage(err).Status, f, "delete", f.deleteTitle(), body, &web.Problem{Text: fault.PublicOf(err)})
 	}
 	return err
 }

@@ -5,8 +5,10 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -28,6 +30,7 @@ const (
 )
 
 type searchPage struct {
+	Space              string // the address of the space
 	Action, Query      string
 	Asked              bool
 	Results            []foundRow
@@ -49,7 +52,8 @@ type foundRow struct {
 	Title, Path, URL string
 	Heading, Lines   string
 	Snippet          template.HTML
-	Source, Date     string
+	Source           string
+	Date, Machine    string // the day of the page, for people and for programs
 	External         bool
 	Also             []searchLink
 	Why              *reasons // nil unless the visitor asked for them
@@ -63,7 +67,7 @@ func (s *pages) showSearch(v *web.Visit) error {
 		return err
 	}
 	q := v.R.URL.Query()
-	body := searchPage{Action: "/spaces/" + string(m.ID) + "/search", Query: strings.TrimSpace(q.Get("q"))}
+	body := searchPage{Space: "/spaces/" + string(m.ID), Action: "/spaces/" + string(m.ID) + "/search", Query: strings.TrimSpace(q.Get("q"))}
 	if !web.Textual(body.Query) {
 		body.Query = strings.ReplaceAll(strings.ToValidUTF8(body.Query, ""), "\x00", "")
 	}
@@ -122,6 +126,10 @@ func (s *pages) search(v *web.Visit, m service.View, body *searchPage, more, why
 		body.Unfiltered = body.Action + "?q=" + url.QueryEscape(bare)
 	}
 	for _, n := range a.Notes {
+		// The heading already says that no page has the only word of the query.
+		if len(a.Results) == 0 && n == `No page has "`+body.Query+`".` {
+			continue
+		}
 		// Notes about scores are for people who ask why.
 		if !why && len(a.Results) > 0 && slices.Contains(a.ScoreNotes, n) {
 			continue
@@ -141,7 +149,7 @@ func (s *pages) search(v *web.Visit, m service.View, body *searchPage, more, why
 	}
 	words := queryWords(body.Query)
 	for _, r := range a.Results {
-		row := foundRow{Title: web.Shorten(r.Title, 150), Path: web.ShownPath(r.Path, 200), Heading: web.Shorten(r.Heading, 150), Lines: r.Lines, Date: r.Date, Why: reasonsOf(r.Why)}
+		row := foundRow{Title: web.Shorten(r.Title, 150), Path: web.ShownPath(r.Path, 200), Heading: web.Shorten(r.Heading, 150), Lines: r.Lines, Date: dayOf(r.Date), Machine: r.Date, Why: reasonsOf(r.Why)}
 		if r.Source != service.SpaceLabel {
 			row.Source = web.Shorten(r.Source, 60)
 		}
@@ -150,7 +158,7 @@ func (s *pages) search(v *web.Visit, m service.View, body *searchPage, more, why
 		if text == "" {
 			text = r.Description
 		}
-		row.Snippet = markWords(excerpt(strings.TrimSpace(factOf(r.Path, text)+" "+wordsOf(text)), words, searchSnippet), words)
+		row.Snippet = markWords(excerpt(strings.TrimSpace(factOf(r.Path, text)+" "+wordsOf(text, words)), words, searchSnippet), words)
 		for i, p := range r.Also {
 			if i == 5 {
 				break
@@ -260,36 +268,80 @@ func factOf(path, text string) string {
 	return d.String("value")
 }
 
+// dayOf writes a date such as 2026-11-03 for people. It has no time zone.
+func dayOf(date string) string {
+	t, err := time.Parse(time.DateOnly, date)
+	if err != nil {
+		return date
+	}
+	return web.Day(t)
+}
+
+// tags matches an HTML tag, also one that the end of the text cuts.
+var tags = regexp.MustCompile(`<[/a-zA-Z][^<>]*(>|$)`)
+
+// emphasis matches the marks around *emphasized* and **strong** words.
+var emphasis = regexp.MustCompile(`\*{1,2}([^\s*][^*]*)\*{1,2}`)
+
 // wordsOf returns the readable text of Markdown, without front matter and without most marks.
-func wordsOf(text string) string {
+// A line of code or of a table is in it only if the line has one of the words.
+func wordsOf(text string, words []string) string {
 	if rest, ok := strings.CutPrefix(text, "---\n"); ok {
 		if _, body, ok := strings.Cut(rest, "\n---\n"); ok {
 			text = body
 		}
 	}
-	var b strings.Builder
+	var parts []string
+	code := false
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
-		line = strings.TrimLeft(line, "#>|-*+ ")
-		line = strings.TrimPrefix(strings.TrimPrefix(line, "[ ] "), "[x] ")
-		if strings.HasPrefix(line, "```") || strings.Trim(line, "|:- ") == "" {
+		if strings.HasPrefix(line, "```") {
+			code = !code
 			continue
 		}
-		for {
-			before, rest, ok := strings.Cut(line, "](")
-			if !ok {
-				break
-			}
-			_, after, ok := strings.Cut(rest, ")")
-			if !ok {
-				break
-			}
-			b.WriteString(strings.NewReplacer("![", "", "[", "").Replace(before))
-			line = after
+		if strings.Trim(line, "|:- ") == "" || (code || strings.HasPrefix(line, "|")) && !hasWord(line, words) {
+			continue
 		}
-		b.WriteString(line + " · ")
+		if !code {
+			line = proseOf(line)
+		}
+		if line != "" {
+			parts = append(parts, line)
+		}
 	}
-	return strings.TrimSuffix(strings.NewReplacer("**", "", "`", "", " | ", ", ", "|", "", "<kbd>", "", "</kbd>", "", "<details>", "", "</details>", "", "<summary>", "", "</summary>", "", "<br>", " ").Replace(b.String()), " · ")
+	return strings.Join(parts, " · ")
+}
+
+// proseOf returns a line of Markdown without its marks, links and tags.
+func proseOf(line string) string {
+	line = emphasis.ReplaceAllString(line, "$1")
+	line = strings.TrimLeft(line, "#>|-*+ ")
+	line = strings.TrimPrefix(strings.TrimPrefix(line, "[ ] "), "[x] ")
+	var b strings.Builder
+	for {
+		before, rest, ok := strings.Cut(line, "](")
+		if !ok {
+			break
+		}
+		_, after, ok := strings.Cut(rest, ")")
+		if !ok {
+			break
+		}
+		b.WriteString(strings.NewReplacer("![", "", "[", "").Replace(before))
+		line = after
+	}
+	line = tags.ReplaceAllString(b.String()+line, "")
+	return strings.TrimSpace(strings.NewReplacer("**", "", "`", "", " | ", ", ", "|", "").Replace(line))
+}
+
+// hasWord reports whether a line has a word of the query.
+func hasWord(line string, words []string) bool {
+	found := false
+	eachWord(line, func(from, to int) bool {
+		found = meant(line[from:to], words)
+		return !found
+	})
+	return found
 }
 
 // eachWord calls f with the start and end of each word of a text until f returns false.

@@ -16,6 +16,14 @@ func dirURL(id space.SpaceID, dir space.Path) string {
 	return web.SpaceURL(id, "files", dir) + "/"
 }
 
+// crumbsOf returns the links to a directory and to those above it.
+func crumbsOf(m service.View, dir space.Path) []web.Crumb {
+	if dir != "" {
+		dir += "/"
+	}
+	return web.Location{Space: m, Path: dir}.Crumbs()
+}
+
 // found is a file or directory at one commit.
 type found struct {
 	service.View

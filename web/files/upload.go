@@ -23,6 +23,7 @@ import (
 type uploadPage struct {
 	Action, Back string
 	Dir          string
+	Crumbs       []web.Crumb
 	Message      string
 	MaxFiles     int
 	FileText     string // maximum size of one file
@@ -73,7 +74,7 @@ func (s *pages) showUpload(v *web.Visit) error {
 func (s *pages) uploadForm(v *web.Visit, status int, m service.View, body uploadPage, p *web.Problem) error {
 	dir := dirOf(body.Dir)
 	body.Action = "/spaces/" + string(m.ID) + "/upload?" + url.Values{"dir": {dir}}.Encode()
-	body.Back = dirURL(m.ID, space.Path(dir))
+	body.Back, body.Crumbs = dirURL(m.ID, space.Path(dir)), crumbsOf(m, space.Path(dir))
 	body.MaxFiles, body.FileText, body.ChangeText = s.Editing.MaxFiles, bytesize.Text(s.Editing.MaxFile), bytesize.Text(s.Editing.MaxChange)
 	if n := len(body.Saved) - uploadsListed; n > 0 {
 		body.Saved, body.MoreSaved = body.Saved[:uploadsListed], n
@@ -103,7 +104,7 @@ func (s *pages) saveUpload(v *web.Visit) error {
 	}
 	if body.Dir != "" {
 		if _, err := space.ParsePath(body.Dir); err != nil {
-			return again(http.StatusUnprocessableEntity, fault.PublicOf(err), "dir")
+			return again(http.StatusUnprocessableEntity, wrongPath(body.Dir, err), "dir")
 		}
 	}
 	if len(body.Message) > maxMessage {
@@ -156,8 +157,11 @@ func (s *pages) saveUpload(v *web.Visit) error {
 	if len(body.Taken) == 1 && len(body.Refused) == 0 {
 		text = web.Shorten(body.Taken[0].Name, 80) + " already exists and was not replaced"
 	}
-	if n := len(body.Saved); n > 0 {
-		text = web.Plural(n, "One file was saved", "%d files were saved") + ". " + text
+	switch n := len(body.Saved); {
+	case n == 1:
+		text = web.Shorten(body.Saved[0].Name, 80) + " was saved. " + text
+	case n > 1:
+		text = fmt.Sprintf("%d files were saved. ", n) + text
 	}
 	return again(http.StatusUnprocessableEntity, strings.TrimSpace(text+". "+remark), field)
 }

@@ -3,6 +3,7 @@ package memory
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"satchel/internal/facts"
@@ -32,16 +33,16 @@ type askedFact struct {
 }
 
 // asks adds the facts to look at: those that contradict or repeat each other, those that
-// have expired, and those that an AI proposed and nobody has confirmed. It returns the paths of
+// have expired, and those that were inferred and nobody has confirmed. It returns the paths of
 // the listed facts.
 func (s *pages) asks(v *web.Visit, m service.View, all []service.MemoryFact, body *memoryPage) (map[space.Path]bool, error) {
 	audit, err := s.Service.AuditMemory(v.R.Context(), v.Actor(), service.AuditMemoryInput{Space: service.SpaceRef{ID: m.ID}})
 	if err != nil {
 		return nil, err
 	}
-	against := ask{ID: "against", Title: "May contradict each other", Text: "These facts have the same name or nearly the same words. Keep the one that is true, and forget the other."}
-	over := ask{ID: "over", Title: "Expired", Text: "Your AIs no longer get these facts.", MoreURL: body.ExpiredURL}
-	proposed := ask{ID: "proposed", Title: "Proposed by an AI", Text: "An AI inferred these facts, and nobody has confirmed them. Your AIs already use them."}
+	against := ask{ID: "against", Title: "May contradict each other", Text: "These facts have the same name or nearly the same words. Confirm the one that is true, and forget the other."}
+	over := ask{ID: "over", Title: "Expired", Text: "Your AIs no longer use these facts. “Keep” removes the end date.", MoreURL: body.ExpiredURL}
+	proposed := ask{ID: "proposed", Title: "Not confirmed yet", Text: "Nobody has confirmed these facts. Your AIs already use them."}
 	add := func(a *ask, f service.MemoryFact) {
 		if len(a.Facts) >= asksShown {
 			a.More++
@@ -76,10 +77,10 @@ func (s *pages) asks(v *web.Visit, m service.View, all []service.MemoryFact, bod
 	}
 	listed := map[space.Path]bool{}
 	if len(proposed.Facts) == 1 {
-		proposed.Text = "An AI inferred this fact, and nobody has confirmed it. Your AIs already use it."
+		proposed.Text = "Nobody has confirmed this fact. Your AIs already use it."
 	}
 	if len(over.Facts) == 1 {
-		over.Text = "Your AIs no longer get this fact."
+		over.Text = "Your AIs no longer use this fact. “Keep” removes the end date."
 	}
 	body.expiredListed = len(over.Facts) + over.More
 	for _, a := range []ask{against, over, proposed} {
@@ -105,8 +106,8 @@ func didURL(where, did string, c space.CommitID) string {
 
 // said confirms what the visitor just did, and returns the commit to undo. Anybody can send a
 // link to this page, so said accepts only a recent commit that was made in the browser, and takes
-// the names from the commit's message.
-func (s *pages) said(v *web.Visit, m service.View) (text, undo string) {
+// the names from the commit's message. all are the facts of the space.
+func (s *pages) said(v *web.Visit, m service.View, all []service.MemoryFact) (text, undo string) {
 	q := v.R.URL.Query()
 	c, ok := s.FreshChange(v, m, space.CommitID(q.Get("commit")))
 	if !ok {
@@ -114,7 +115,10 @@ func (s *pages) said(v *web.Visit, m service.View) (text, undo string) {
 	}
 	subject, _, _ := strings.Cut(c.Message, "\n")
 	_, names, _ := strings.Cut(subject, " ")
-	names = web.Shorten(names, 120)
+	if i := slices.IndexFunc(all, func(f service.MemoryFact) bool { return f.Problem == "" && f.Name() == names }); i >= 0 {
+		names = "“" + web.Shorten(all[i].Value, 120) + "”"
+	}
+	names = web.Shorten(names, 130)
 	switch q.Get("did") {
 	case "saved":
 		text = "Saved: " + names + "."

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"satchel/internal/facts"
@@ -21,6 +22,7 @@ type factPage struct {
 	List         string // the address of all facts
 	New          bool
 	Writes       bool
+	Alone        bool // the visitor is the only member of the space
 	Fact         knownFact
 	Type, Key    string   // of a new fact, as typed
 	Types        []string // suggestions for Type
@@ -33,12 +35,15 @@ type factPage struct {
 }
 
 func (s *pages) factForm(v *web.Visit, status int, m service.View, body factPage, p *web.Problem) error {
-	body.List, body.Writes = "/spaces/"+string(m.ID)+"/memory", m.Role != space.Reader
+	body.List, body.Writes, body.Alone = "/spaces/"+string(m.ID)+"/memory", m.Role != space.Reader, s.alone(v, m)
 	title := "Add a fact"
 	if body.New {
 		body.Types = []string{"preference", "person", "project"}
+		if all, err := allFacts(v.R.Context(), m); err == nil {
+			body.Types = typesOf(all.Facts, body.Types...)
+		}
 	} else {
-		title = web.Shorten(body.Fact.Key, 120)
+		title = web.Shorten(body.Fact.Value, 80)
 		body.Action = body.Fact.Page
 	}
 	out := web.Page{Title: title, Space: &m, Current: "memory", Styles: []string{"files.css", "editing.css"}, Scripts: []string{"editing.js"}, Body: &body}
@@ -46,6 +51,17 @@ func (s *pages) factForm(v *web.Visit, status int, m service.View, body factPage
 		out.Problem, out.Field = p.Text, p.Field
 	}
 	return s.Page(v, status, "fact", out)
+}
+
+// typesOf returns the types of the valid facts, and more, without repetitions.
+func typesOf(all []service.MemoryFact, more ...string) []string {
+	for _, f := range all {
+		if f.Problem == "" {
+			more = append(more, f.Type)
+		}
+	}
+	slices.Sort(more)
+	return slices.Compact(more)
 }
 
 // oneFact returns the fact that a form or an address names, and the bytes of its file if the

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"satchel/internal/facts"
 	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/web"
@@ -62,11 +63,112 @@ func linked(f service.MemoryFact, id space.SpaceID) knownFact {
 
 // Why says why the file is not a fact, without the words of the parser.
 func (f knownFact) Why() string {
-	why, _, cut := strings.Cut(f.Problem, " (")
-	if cut {
-		why += "."
+	for _, w := range [...][2]string{
+		{"A fact belongs at", "The file is not at the path of a fact, such as memory/person/ann.md."},
+		{"It has no front matter", "The file has no header (front matter) that makes it a fact."},
+		{"It cannot be read", "The header (front matter) of the file is not valid."},
+		{"Its front matter", "The header (front matter) of the file has no value."},
+	} {
+		if strings.HasPrefix(f.Problem, w[0]) {
+			return w[1]
+		}
 	}
-	return why
+	if rest, ok := strings.CutPrefix(f.Problem, "It "); ok {
+		return "The file " + rest
+	}
+	return f.Problem
+}
+
+// From names the person, the client or the program that a fact comes from. In a space with several
+// members, nobody knows which of them it was.
+func (f knownFact) From(alone bool) string {
+	person := "A person"
+	if alone {
+		person = "You"
+	}
+	switch {
+	case f.ByPerson:
+		return person
+	case f.Source == facts.Imported:
+		return "Import"
+	case f.Client != "":
+		return f.Client
+	case f.Source == facts.Explicit:
+		return person
+	}
+	return "Origin unknown" // for example, a file that was repaired
+}
+
+// How says how the fact came to be, and how certain it is unless it is certain.
+func (f knownFact) How(alone bool) string {
+	how := ""
+	switch {
+	case f.ByPerson && f.Client == facts.ToolCommand:
+		how = "on the command line"
+	case f.ByPerson:
+		how = web.OnPages
+	case f.Source == facts.Imported && f.Client != "":
+		how = "from " + f.Client
+	case f.Client == "":
+		return ""
+	case f.Source == facts.Inferred:
+		how = "inferred"
+	case f.Source != facts.Imported && alone:
+		how = "you said so"
+	case f.Source != facts.Imported:
+		how = "a person said so"
+	}
+	if f.HasSure && f.Sure < 1 {
+		how = strings.TrimPrefix(how+", "+f.percent()+" certain", ", ")
+	}
+	return how
+}
+
+// Guess says how certain the AI was that inferred the fact, or is empty.
+func (f knownFact) Guess() string {
+	if f.Source != facts.Inferred || !f.HasSure || f.Client == "" {
+		return ""
+	}
+	return "The AI was " + f.percent() + " certain."
+}
+
+func (f knownFact) percent() string { return strconv.FormatFloat(f.Percent(), 'f', 0, 64) + " %" }
+
+// Day formats a day of the fact, such as 3 Nov 2026.
+func (knownFact) Day(day string) string {
+	t, err := time.Parse(time.DateOnly, day)
+	if err != nil {
+		return day
+	}
+	return web.Day(t)
+}
+
+// Do is the text of the button that confirms the fact, and Does says what the button does.
+func (f knownFact) Do() string {
+	switch {
+	case f.Expired:
+		return "Keep"
+	case f.Stated() && f.Confirmed != "":
+		return "Still true"
+	}
+	return "Confirm"
+}
+
+// Does says what the button Do does.
+func (f knownFact) Does() string {
+	switch {
+	case f.Expired:
+		return "Removes the end date of the fact"
+	case f.Stated() && f.Confirmed != "":
+		return "Sets the last confirmation to today"
+	}
+	return "Says that the fact is true"
+}
+
+// alone reports whether the visitor is the only member of a space.
+func (s *pages) alone(v *web.Visit, m service.View) bool {
+	all, err := s.Service.ListMembers(v.R.Context(), v.Actor(), service.ListMembersInput{Space: service.SpaceRef{ID: m.ID}})
+	return err == nil && len(all) == 1
 }
 
 // allFacts reads the facts of a space.
@@ -82,6 +184,7 @@ func allFacts(ctx context.Context, m service.View) (service.FactList, error) {
 type memoryPage struct {
 	Action string
 	Writes bool
+	Alone  bool // the visitor is the only member of the space
 	Query  string
 	Type   string
 	Show   string // "" or "expired"
@@ -188,7 +291,7 @@ func (s *pages) listFacts(v *web.Visit, status int, m service.View, q memoryQuer
 	if err != nil {
 		return web.Gone(err)
 	}
-	body := memoryPage{Action: "/spaces/" + string(m.ID) + "/memory", Writes: m.Role != space.Reader, Query: q.text, Type: q.kind, Show: q.show, Left: all.Left}
+	body := memoryPage{Action: "/spaces/" + string(m.ID) + "/memory", Writes: m.Role != space.Reader, Query: q.text, Type: q.kind, Show: q.show, Left: all.Left, Alone: s.alone(v, m)}
 	body.ExpiredURL, body.CurrentURL = body.Action+"?show=expired", body.Action
 	asked := map[space.Path]bool{}
 	if q.all() { // on later pages too, because the table omits the facts in asked
@@ -197,7 +300,6 @@ func (s *pages) listFacts(v *web.Visit, status int, m service.View, q memoryQuer
 		}
 	}
 	var list []service.MemoryFact
-	kinds := map[string]bool{}
 	for _, f := range all.Facts {
 		switch {
 		case f.Problem != "":
@@ -208,15 +310,11 @@ func (s *pages) listFacts(v *web.Visit, status int, m service.View, q memoryQuer
 		default:
 			body.Total++
 		}
-		kinds[f.Type] = true
 		if f.Expired == (q.show == "expired") && q.matches(f) && (!asked[f.Path] || f.Name() == q.edit) {
 			list = append(list, f)
 		}
 	}
-	for k := range kinds {
-		body.Types = append(body.Types, k)
-	}
-	slices.Sort(body.Types)
+	body.Types = typesOf(all.Facts)
 	if len(body.Damaged) > othersShown {
 		body.MoreDamaged, body.Damaged = len(body.Damaged)-othersShown, body.Damaged[:othersShown]
 	}
@@ -262,7 +360,7 @@ func (s *pages) listFacts(v *web.Visit, status int, m service.View, q memoryQuer
 		body.Asks = nil
 	}
 	if status == http.StatusOK {
-		body.Said, body.Undo = s.said(v, m)
+		body.Said, body.Undo = s.said(v, m, all.Facts)
 	}
 	out := web.Page{Title: "Memory", Space: &m, Current: "memory", Styles: []string{"editing.css", "memory.css"}, Body: &body}
 	if q.show == "expired" {

@@ -55,7 +55,11 @@
       if (!preview) throw new Error('there is no preview');
       const at = old?.scrollTop ?? 0;
       if (old) old.replaceWith(preview);
-      else panes.append(preview);
+      else {
+        panes.append(preview);
+        // It may be below the text, and behind the buttons.
+        preview.scrollIntoView({ block: preview.getBoundingClientRect().bottom > innerHeight ? 'start' : 'nearest' });
+      }
       preview.scrollTop = at;
     } catch (e) {
       if (e.name === 'AbortError') return;
