@@ -144,10 +144,10 @@ for (const javaScriptEnabled of [true, false]) {
       await page.getByText('How a release gets out, and back.').waitFor();
       assert.ok(await shown(page.locator('.text img').first()), 'the picture is not shown');
       await look('page');
-      await more('Show the source');
+      await more('View the source');
       await page.locator('#L7').waitFor();
       await look('page-source');
-      await more('Show the page');
+      await page.getByRole('link', { name: 'Show the page' }).click();
       await page.getByRole('link', { name: 'Grace', exact: true }).click();
       await heading('grace.md');
       await page.getByText('On call this week').waitFor();
@@ -187,11 +187,11 @@ for (const javaScriptEnabled of [true, false]) {
       await heading('deploy.md');
       await page.getByText('then call the pager').waitFor();
       await page.getByRole('link', { name: 'History', exact: true }).click();
-      await page.getByRole('link', { name: /^Open the version/ }).nth(1).click();
+      await page.getByRole('link', { name: /^View this version/ }).nth(1).click();
       await page.getByText('You are viewing an earlier version').waitFor();
       await page.getByText('then call Grace at home').waitFor();
       await look('then');
-      await page.getByRole('link', { name: 'Compare with now' }).click();
+      await page.getByRole('link', { name: 'compare with it' }).click();
       await heading('What changed in knowledge/deploy.md');
       await page.goBack();
       await page.getByRole('button', { name: 'Restore this version' }).click();

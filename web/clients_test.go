@@ -79,11 +79,11 @@ func TestDisconnectingAsks(t *testing.T) {
 	must(t, err)
 	_, _, err = h.CreateKey(t.Context(), cli, store.NewKey{User: h.ada.ID, Space: h.space.ID, Scopes: []space.Scope{space.ScopeRead}, Name: "k"})
 	must(t, err)
-	ends := regexp.MustCompile(`(?s)<details class="sure"><summary>(Disconnect|Revoke)<span.{1,60}</summary><form method="post" action="/account/grants/revoke">.{1,700}<button class="risky">(Disconnect|Revoke)<`)
+	ends := regexp.MustCompile(`(?s)<button type="button" class="second risky" popovertarget="([^"]+)">.{1,200}<dialog id="([^"]+)" popover .{1,700}action="/account/grants/revoke.{1,700}<button class="danger">`)
 	for page, n := range map[string]int{"/account": 1, "/account/keys": 1} {
 		a := b.get(page)
-		if got := len(ends.FindAllString(a.body, -1)); got != n || strings.Count(a.body, `action="/account/grants/revoke"`) != n {
-			t.Errorf("%s: %d of %d ask", page, got, strings.Count(a.body, `action="/account/grants/revoke"`))
+		if got := len(ends.FindAllString(a.body, -1)); got != n || strings.Count(a.body, `action="/account/grants/revoke`) != n {
+			t.Errorf("%s: %d of %d ask", page, got, strings.Count(a.body, `action="/account/grants/revoke`))
 		}
 	}
 }

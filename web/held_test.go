@@ -110,7 +110,7 @@ func TestWhatIsNotSavedIsSaid(t *testing.T) {
 		t.Error("Activity does not count it")
 	}
 	body := b.get(pages["remote"]).body
-	for _, s := range []string{"Not saved: 1 file", "notes/keys.md", "line 3: ", "Allow: this is not a secret", "Yes, discard it"} {
+	for _, s := range []string{"Not saved: 1 file", "notes/keys.md", "line 3: ", "Allow: this is not a secret", "/held/discard"} {
 		if !strings.Contains(body, s) {
 			t.Errorf("the page lacks %q", s)
 		}

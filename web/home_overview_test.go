@@ -18,7 +18,7 @@ func TestTheOverviewCountsTheWeek(t *testing.T) {
 	}
 	h.commitAs(space.Meta{Message: "By hand", Client: "browser", Tool: "web", Time: now}, "b.md", "b")
 	part := regionOf(t, h.as(h.ada).get("/"), "week")
-	for _, s := range []string{"<strong>1</strong> change today", "<strong>3</strong> in 7 days", "<bdi>claude</bdi></a></th><td>1</td><td>3</td>", `role="img"`, "activity?client=claude&amp;since="} {
+	for _, s := range []string{"<strong>1</strong> today", "<strong>3</strong> in 7 days", "<bdi>claude</bdi></a></th><td>1</td><td>3</td>", `role="img"`, "activity?client=claude&amp;since="} {
 		if !strings.Contains(part, s) {
 			t.Errorf("the week lacks %q", s)
 		}

@@ -182,7 +182,7 @@ func TestInvitationOfALocalServer(t *testing.T) {
 		}
 		a := b.request("POST", "/admin/invite", url.Values{"form": {token[1]}}.Encode(), here)
 		want(t, at, a, http.StatusSeeOther)
-		if a = b.get(b.once, here); !strings.Contains(a.body, at+"/invite/") || !strings.Contains(a.body, "The link opens only on this machine") {
+		if a = b.get(b.once, here); !strings.Contains(a.body, at+"/invite/") || !strings.Contains(a.body, "on this machine only") {
 			t.Errorf("%s: it does not say so", at)
 		}
 	}

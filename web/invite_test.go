@@ -234,7 +234,7 @@ func TestInvitationFromASpace(t *testing.T) {
 	a = b.get(b.once)
 	want(t, "the link", a, http.StatusOK)
 	checkPage(t, "invite", a)
-	if strings.Contains(a.body, "opens only on this machine") {
+	if strings.Contains(a.body, "on this machine only") {
 		t.Error("a link with a public address opens everywhere")
 	}
 	if again := b.get(b.once); again.StatusCode != http.StatusNotFound || strings.Contains(again.body, "satchel_iv_") {

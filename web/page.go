@@ -19,7 +19,7 @@ import (
 // Page is the data of the layout. Body is the data of the page's own template.
 type Page struct {
 	Title string
-	// Label is the name of the space, which is shown beside the title.
+	// Label is the name of the space, which is a part of the title of the window.
 	Label string
 	Body  any
 

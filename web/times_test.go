@@ -173,8 +173,8 @@ func TestTemplatesPrintTimesInOneWay(t *testing.T) {
 	}
 	any := regexp.MustCompile(`<time\b[^>]*>(?:[^<]*</time>)?`)
 	// Of a fact, which has days.
-	written := `<time datetime="{{.}}">{{.}}</time>`
-	days := map[string][]string{"memory.html": {written}, "fact.html": {written}, "search.html": {`<time datetime="{{.Date}}">{{.Date}}</time>`}, "history.html": {`<time datetime="{{.Machine}}">{{.Day}} UTC</time>`}}
+	written := `<time datetime="{{.day}}">{{.fact.Day .day}}</time>`
+	days := map[string][]string{"fragments.html": {written}, "search.html": {`<time datetime="{{.Machine}}">{{.Date}}</time>`}, "history.html": {`<time datetime="{{.Machine}}">{{.Day}} UTC</time>`}}
 	for _, name := range names {
 		text, err := os.ReadFile(name)
 		must(t, err)

@@ -191,7 +191,7 @@ func (s *Store) PeekInvitation(ctx context.Context, secret string) (Invitation, 
 }
 
 func errInvitationUsed() error {
-	return fault.New(fault.NotFound, "This invite was already accepted; ask for a new one.")
+	return fault.New(fault.NotFound, "This invite was already used. If you accepted it, sign in. Otherwise, ask for a new one.")
 }
 
 func (s *Store) takeInvitation(tx *gorm.DB, secret string) (namedInvitation, error) {

@@ -115,7 +115,7 @@ func (s *pages) needsOf(v *web.Visit, h homePage, clients []client) (out []need,
 			out = append(out, need{"bookmark", web.Plural(k.Damaged, "1 fact file is damaged", "%d fact files are damaged"), "Your AIs cannot read such a file as a fact.", base + "/memory#damaged", "Repair", false})
 		}
 		if k.Proposed > 0 {
-			out = append(out, need{"bookmark", web.Plural(k.Proposed, "1 proposed fact", "%d proposed facts"), "Your AIs inferred these facts. Confirm what is true, and forget the rest.", base + "/memory", "Look at them", false})
+			out = append(out, need{"bookmark", web.Plural(k.Proposed, "1 proposed fact", "%d proposed facts"), web.Plural(k.Proposed, "An AI inferred this fact. Confirm or forget it.", "Your AIs inferred these facts. Confirm what is true, and forget the rest."), base + "/memory", "Review", false})
 		}
 	}
 	for _, c := range clients {

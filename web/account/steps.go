@@ -52,7 +52,7 @@ func (s *pages) steps(v *web.Visit, h homePage, called bool) ([]step, error) {
 		st.Done, st.Text = true, "You start empty. Your clients fill the space, and you can import at any time."
 	}
 	out = append(out, st)
-	st = step{Name: "facts", Title: "Save the first facts", Text: "Answer three questions, such as what your AIs should call you. All your clients then know the answers.", Go: base + "/bring#questions", Label: "Answer three questions"}
+	st = step{Name: "facts", Title: "Save the first facts", Text: "Answer three questions, such as what your AIs should call you. All your clients then know the answers.", Go: base + "/bring#questions", Label: "Answer"}
 	if h.Known.Facts > 0 {
 		st.Done, st.Text = true, "Your AIs know the first facts about you."
 	}

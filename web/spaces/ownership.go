@@ -16,7 +16,8 @@ import (
 type deletePage struct {
 	Space  service.View
 	Action string
-	Only   bool // the visitor owns no other space
+	Typed  string // the wrong name that the visitor typed
+	Only   bool   // the visitor owns no other space
 	// Next is the default space of pages and clients after the deletion. It is empty if the
 	// deletion does not change the default.
 	Next          string
@@ -53,7 +54,7 @@ func (s *pages) deletePage(v *web.Visit, m service.View, status int, p web.Page)
 		return err
 	}
 	own := mine(all)
-	body := deletePage{Space: m, Action: "/spaces/" + string(m.ID), Only: len(own) < 2}
+	body := deletePage{Space: m, Action: "/spaces/" + string(m.ID), Typed: web.Shorten(v.R.PostFormValue("name"), 64), Only: len(own) < 2}
 	if !body.Only && own[0].ID == m.ID {
 		body.Next = own[1].Name
 	}
@@ -89,7 +90,7 @@ func (s *pages) deleteSpace(v *web.Visit) error {
 		return err
 	}
 	if strings.TrimSpace(v.R.PostFormValue("name")) != m.Name {
-		return s.deletePage(v, m, http.StatusBadRequest, web.Page{Problem: "Nothing was deleted: the name does not match. Type " + m.Name + ".", Field: "space-name"})
+		return s.deletePage(v, m, http.StatusBadRequest, web.Page{Problem: "The name does not match. Type " + m.Name + ". Nothing was deleted.", Field: "space-name"})
 	}
 	_, err = s.Service.DeleteSpace(v.R.Context(), v.Actor(), service.DeleteSpaceInput{Space: service.SpaceRef{ID: m.ID}})
 	switch fault.CodeOf(err) {

@@ -116,7 +116,7 @@
 
   for (const button of document.querySelectorAll('button[data-copy]')) {
     if (!navigator.clipboard) continue;
-    const label = button.textContent;
+    const label = [...button.childNodes];
     button.hidden = false;
     button.setAttribute('aria-live', 'polite');
     button.addEventListener('click', async () => {
@@ -129,7 +129,7 @@
       } catch {
         button.textContent = 'Press Ctrl+C';
       }
-      setTimeout(() => { button.textContent = label; }, 3000);
+      setTimeout(() => { button.replaceChildren(...label); }, 3000);
     });
   }
 })();

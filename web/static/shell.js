@@ -7,7 +7,7 @@
   const link = side?.querySelector('a.jump');
 
   document.addEventListener('click', (e) => {
-    for (const d of document.querySelectorAll('details.menu[open]')) if (!d.contains(e.target)) d.open = false;
+    for (const d of document.querySelectorAll('details.menu[open]')) if (!d.contains(e.target) || e.target.closest('[popovertarget]')) d.open = false;
   });
   document.addEventListener('keydown', (e) => {
     const d = e.key === 'Escape' && document.querySelector('details.menu[open]');
@@ -18,7 +18,23 @@
   // The tab that is shown is visible, however many tabs are before it.
   const tab = document.querySelector('.tabs [aria-current]');
   const tabs = tab?.closest('.tabs');
-  if (tabs) tabs.scrollLeft = tab.offsetLeft - tabs.offsetLeft - (tabs.clientWidth - tab.offsetWidth) / 2;
+  if (tabs) {
+    new ResizeObserver(() => {
+      tabs.scrollLeft = tab.offsetLeft - tabs.offsetLeft - (tabs.clientWidth - tab.offsetWidth) / 2;
+    }).observe(tabs);
+  }
+  // A problem of one field stands at the field, which has the focus. The event says that a
+  // script has put another page into <main>.
+  const moveProblem = () => {
+    const problem = document.getElementById('problem');
+    const wrong = problem && document.querySelector('main .field :is(input, select, textarea)[aria-invalid="true"]');
+    if (!wrong) return;
+    problem.classList.add('at-field');
+    (wrong.closest('.pick') ?? wrong).after(problem);
+    wrong.focus();
+  };
+  moveProblem();
+  document.addEventListener('newpage', moveProblem);
   if (!link || !window.HTMLDialogElement) return;
 
   const make = (name, attributes, ...children) => {

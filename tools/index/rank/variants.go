@@ -79,7 +79,7 @@ func (u *Run) prefer(ctx context.Context, all []*Candidate, limit int) ([]*Candi
 		if k.Lang != "" && reader != "" && language.Base(k.Lang) != reader && !asked {
 			f.rescore("The page is in another language than yours.", f.Score*factor)
 		}
-		f.rescore("A newer page has a higher score.", f.Score*(1+freshness(k.Date, now)))
+		f.rescore("Newer pages rank higher.", f.Score*(1+freshness(k.Date, now)))
 	}
 	byScore(head)
 	return append(gather(head, reader), rest...), nil
