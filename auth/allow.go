@@ -14,7 +14,7 @@ type ExternalIdentity struct {
 	Name        string   // the person's full name
 	Login       string   // the provider's name for the account, such as a GitHub login
 	GitHubLogin string   // set only by GitHub's sign-in
-	GitHubOrgs  []string // organisations in which GitHub reports an active membership
+	GitHubOrgs  []string // organizations in which GitHub reports an active membership
 }
 
 // AllowList lists the people who can become users without an invitation. All

@@ -9,7 +9,7 @@ import (
 	"satchel/internal/fault"
 )
 
-// MaxBearerBytes bounds the size of a bearer token. Signed tokens of large organisations
+// MaxBearerBytes bounds the size of a bearer token. Signed tokens of large organizations
 // can have a few thousand bytes.
 const MaxBearerBytes = 16 << 10
 

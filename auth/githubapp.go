@@ -81,7 +81,7 @@ func (l RepositoryLink) Trouble(place string) (what, way string) {
 	switch l.State {
 	case LinkSuspended:
 		return "The GitHub App is suspended at GitHub for " + account + ", so " + repository + " is not synced.",
-			"An owner of " + account + " must lift the suspension at GitHub, under Settings → Applications → Installed GitHub Apps, or for an organisation under Settings → Third-party Access → GitHub Apps. Then press “Check now”" + place + "."
+			"An owner of " + account + " must lift the suspension at GitHub, under Settings → Applications → Installed GitHub Apps, or for an organization under Settings → Third-party Access → GitHub Apps. Then press “Check now”" + place + "."
 	case LinkRemoved:
 		return "The GitHub App can no longer reach " + repository + ": the App was uninstalled or lost its access, or the repository was deleted.",
 			"Install the App again, and choose the repository" + place + "."

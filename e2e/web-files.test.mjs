@@ -147,7 +147,7 @@ for (const javaScriptEnabled of [true, false]) {
       await more('View the source');
       await page.locator('#L7').waitFor();
       await look('page-source');
-      await page.getByRole('link', { name: 'Show the page' }).click();
+      await page.getByRole('link', { name: 'Preview' }).click();
       await page.getByRole('link', { name: 'Grace', exact: true }).click();
       await heading('grace.md');
       await page.getByText('On call this week').waitFor();
@@ -191,7 +191,7 @@ for (const javaScriptEnabled of [true, false]) {
       await page.getByText('You are viewing an earlier version').waitFor();
       await page.getByText('then call Grace at home').waitFor();
       await look('then');
-      await page.getByRole('link', { name: 'compare with it' }).click();
+      await page.getByRole('link', { name: 'Compare with the current version' }).click();
       await heading('What changed in knowledge/deploy.md');
       await page.goBack();
       await page.getByRole('button', { name: 'Restore this version' }).click();

@@ -1,6 +1,6 @@
 // Repositories at GitHub, as people connect them in a browser: the admin makes the
 // App, connects one of theirs, and sees what is saved arrive there; a member has an
-// organisation's owner approve it; then everything that can go wrong later, and the
+// organization's owner approve it; then everything that can go wrong later, and the
 // way on from each. GitHub is a stand-in that validates all that is asked of it;
 // its git is git's own, behind the tokens that it gave out. All of it with scripts,
 // and again without.
@@ -160,7 +160,7 @@ for (const javaScriptEnabled of [true, false]) {
       ada.complaints.length = 0; // it was not there at once
     });
 
-    test('an organisation approves what a member asks for', async () => {
+    test('an organization approves what a member asks for', async () => {
       const { page } = bob;
       const space = spaceOf('bob');
       await page.goto(`${space}/github`);
@@ -261,7 +261,7 @@ for (const javaScriptEnabled of [true, false]) {
       await look(page, 'lost');
       await save(page, space, 'knowledge/secret.md', 'Mine.\n');
 
-      // The organisation has another one, which he may only read.
+      // The organization has another one, which he may only read.
       await page.goto(`${space}/github`);
       await press(page, /choose another repository/i);
       await authorize(page);

@@ -87,7 +87,7 @@ ln -s ../diary.md knowledge/team/leak.md; ln -s deploy.md knowledge/team/release
     expectError(400);
     await ada.getByLabel('Directory', { exact: true }).selectOption('memory');
     await button(ada, 'Preview').click();
-    await ada.getByText('This includes what your AIs remember about you').waitFor();
+    await ada.getByText('holds what your AIs remember about you').waitFor();
     await judge(ada, 'library-publish-memory');
     await ada.goBack();
     await ada.getByLabel('Directory', { exact: true }).selectOption('knowledge/team');

@@ -185,7 +185,7 @@ for (const javaScriptEnabled of [true, false]) {
       await page.getByRole('heading', { name: 'A repository' }).click();
       await page.getByLabel('Address of a public git repository').fill('https://localhost/x.git');
       await press(page, 'Import the repository');
-      await page.getByRole('alert').filter({ hasText: 'localhost is not a public address' }).waitFor();
+      await page.getByRole('alert').filter({ hasText: 'This is not a public address' }).waitFor();
       assert.equal(await page.getByLabel('Address of a public git repository').inputValue(), 'https://localhost/x.git');
       await look(page, 'import-refused');
       await page.goto('/');

@@ -154,7 +154,7 @@ describe('sources that follow an upstream', { skip: missing }, () => {
     await judge(admin, 'source-running');
     release();
     await until('the page is up to date by itself', async () => await state(admin).textContent() === 'Up to date');
-    await admin.getByText('4 added').waitFor();
+    await admin.getByText('4 files added').waitFor();
     await judge(admin, 'source');
     const html = await admin.content();
     const files = await admin.evaluate(() => performance.getEntriesByType('resource').map((r) => r.name).filter((n) => n.includes('/static/')));
@@ -170,7 +170,7 @@ describe('sources that follow an upstream', { skip: missing }, () => {
     await admin.getByText('This update would add 1 file and change 1.').waitFor();
     await judge(admin, 'source-dry-run');
     await button(admin, 'Update now').click();
-    await admin.getByText('1 added, 1 changed').waitFor();
+    await admin.getByText('1 file added, 1 changed').waitFor();
     await judge(admin, 'source-history');
     await admin.getByRole('link', { name: /^Show the changes/ }).first().click();
     await admin.getByRole('cell', { name: /on Mondays/ }).waitFor();
@@ -184,7 +184,7 @@ describe('sources that follow an upstream', { skip: missing }, () => {
     await button(admin, 'Confirm the removal').waitFor();
     await judge(admin, 'source-shrunk');
     await button(admin, 'Confirm the removal').click();
-    await admin.getByText('3 deleted').waitFor();
+    await admin.getByText('3 files deleted').waitFor();
   });
 
   test('a vanished upstream is said where it counts, with what to do', async () => {

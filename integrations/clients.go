@@ -35,7 +35,7 @@ func codex(mcp string) Client {
 		About:    "These instructions make Codex recall and save in every session.",
 		Command:  "codex mcp add " + ServerName + " --url '" + mcp + "'",
 		Settings: settings,
-		Text:     text, Place: "at the end of ~/.codex/AGENTS.md. Create the file if it is missing.", textFile: "AGENTS.md",
+		Text:     text, Place: "at the end of `~/.codex/AGENTS.md`. Create the file if it is missing.", textFile: "AGENTS.md",
 		Files: []File{
 			{"AGENTS.md", text},
 			{"config.toml", settings},
@@ -51,7 +51,7 @@ func cursor(mcp string) Client {
 		About:    "This rule makes Cursor recall and save in every chat.",
 		Link:     cursorLink(mcp),
 		Settings: settings,
-		Text:     whole(), Place: "into a new user rule, in Cursor's settings under Rules.", textFile: "instructions.md", project: "`.cursor`",
+		Text:     whole(), Place: "into a new user rule, in the settings of Cursor under Rules.", textFile: "instructions.md", project: "`.cursor`",
 		Files: []File{
 			{".cursor/mcp.json", settings},
 			{".cursor/rules/satchel.mdc", "---\ndescription: " + ruleAbout + "\nalwaysApply: true\n---\n\n" + whole()},
@@ -87,7 +87,7 @@ func vscode(mcp string) Client {
 		About:    "These instructions make Copilot in VS Code recall and save in every chat.",
 		Command:  "code --add-mcp '" + compact(map[string]string{"name": ServerName, "type": "http", "url": mcp}) + "'",
 		Settings: settings,
-		Text:     file, Place: "into a new instructions file: run Chat: New Instructions File from the command palette, choose your user profile, and name the file satchel.",
+		Text:     file, Place: "into a new instructions file: run `Chat: New Instructions File` from the command palette, choose your user profile, and name the file `satchel`.",
 		textFile: ".github/instructions/satchel.instructions.md", project: "`.github` and `.vscode`",
 		Files: []File{
 			{".github/instructions/satchel.instructions.md", file},

@@ -34,7 +34,8 @@ type Client struct {
 	Link     string // a link that adds the server when a browser opens it
 	Settings string // the content of a file of settings that adds the server
 
-	// Text is for people to paste. Place says where. It ends a sentence that begins with "Paste".
+	// Text is for people to paste. Place says where, and has code between backticks.
+	// Place ends a sentence that begins with "Paste".
 	Text, Place string
 
 	Files []File

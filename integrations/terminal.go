@@ -7,7 +7,7 @@ func openCode(mcp string) Client {
 	return terminal(Client{
 		Slug: "opencode", Name: "opencode",
 		Command: "opencode mcp add " + ServerName + " --url '" + mcp + "'",
-		Place:   "at the end of ~/.config/opencode/AGENTS.md. Create the file if it is missing.", textFile: "AGENTS.md",
+		Place:   "at the end of `~/.config/opencode/AGENTS.md`. Create the file if it is missing.", textFile: "AGENTS.md",
 	}, "opencode.json", openCodeJSON, mcp)
 }
 
@@ -16,7 +16,7 @@ func qwen(mcp string) Client {
 	return terminal(Client{
 		Slug: "qwen-code", Name: "Qwen Code",
 		Command: "qwen mcp add --transport http " + ServerName + " '" + mcp + "'",
-		Place:   "at the end of ~/.qwen/QWEN.md. Create the file if it is missing.", textFile: "QWEN.md",
+		Place:   "at the end of `~/.qwen/QWEN.md`. Create the file if it is missing.", textFile: "QWEN.md",
 	}, "settings.json", qwenJSON, mcp)
 }
 
@@ -25,7 +25,7 @@ func copilot(mcp string) Client {
 	return terminal(Client{
 		Slug: "copilot-cli", Name: "Copilot CLI",
 		Command: "copilot mcp add --transport http " + ServerName + " '" + mcp + "'",
-		Place:   "at the end of ~/.copilot/copilot-instructions.md. Create the file if it is missing.", textFile: "copilot-instructions.md",
+		Place:   "at the end of `~/.copilot/copilot-instructions.md`. Create the file if it is missing.", textFile: "copilot-instructions.md",
 	}, "mcp-config.json", copilotJSON, mcp)
 }
 

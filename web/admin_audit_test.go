@@ -95,11 +95,11 @@ func TestAdminsChooseWhoInvites(t *testing.T) {
 	w := newWorld(t)
 	w.healthy(new([][]space.UserID))
 	b := w.as(w.ada)
-	for _, choice := range []string{"no", "yes", ""} {
+	for choice, checked := range map[string]string{"no": "no", "yes": "", "": ""} { // "yes" is the default here
 		if a := b.send("/admin/access", url.Values{"members_invite": {choice}}); a.StatusCode != 303 {
 			t.Fatalf("%q: %d", choice, a.StatusCode)
 		}
-		contains(t, choice, b.get("/admin/access").body, `value="`+choice+`" checked`)
+		contains(t, choice, b.get("/admin/access").body, `value="`+checked+`" checked`)
 		got, err := w.service.GetAccess(t.Context(), service.Operator(), service.None{})
 		if err != nil || string(got.ChosenInvite) != choice || choice != "" && got.MembersInvite != (choice == "yes") {
 			t.Errorf("%q: %+v, %v", choice, got, err)

@@ -222,6 +222,28 @@ func TestRefusedRequestsOnTheConnectPages(t *testing.T) {
 	}
 }
 
+// The arrival of a client ends the list of earlier requests without a sign-in only on the page of that
+// client.
+func TestAnotherClientDoesNotEndTheListOfRefusedRequests(t *testing.T) {
+	var refused time.Time
+	h := newHubWorld(t, func(o *web.Options) {
+		o.Refused = func(string, bool) []web.RefusedRequest {
+			return []web.RefusedRequest{{Name: "a client", Asked: "POST /mcp", Status: 401, At: refused}}
+		}
+	})
+	since := "?since=" + strconv.FormatInt(h.clock().UnixMilli(), 10)
+	refused = h.clock()
+	h.pass(time.Second)
+	b := h.as(h.ada)
+	_, err := h.Redeem(t.Context(), auth.Redemption{Code: h.consented(b), Client: "client", RedirectURI: redirect, Verifier: verifier, Resource: issuer + "/mcp"}) // Clara
+	must(t, err)
+	for slug, listed := range map[string]bool{"cursor": true, "other": false} {
+		if strings.Contains(b.get("/connect/"+slug+since).body, "is not signed in yet") != listed {
+			t.Errorf("%s: the request is listed: %t", slug, !listed)
+		}
+	}
+}
+
 // The key that a page of a client needs may change files.
 func TestTheKeyFromAConnectPageMayChangeFiles(t *testing.T) {
 	h := newHubWorld(t)

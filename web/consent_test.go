@@ -41,7 +41,7 @@ func TestConsentSaysWhoAsks(t *testing.T) {
 	want(t, "consent", a, http.StatusOK)
 	for _, s := range []string{
 		"calls itself <strong>“<bdi>Clara</bdi>”", "<strong><bdi>client.test</bdi></strong>", "Not verified", "Use another account",
-		`value="` + string(w.space.ID) + `"`, "you can only read it, and so can the client", "your own", ">Allow<", ">Deny<",
+		`value="` + string(w.space.ID) + `"`, "you can only read, and so can the client", "your own", ">Allow<", ">Deny<",
 	} {
 		if !strings.Contains(a.body, s) {
 			t.Errorf("the page lacks %q", s)
@@ -65,7 +65,7 @@ func TestConsentSaysWhoAsks(t *testing.T) {
 func TestConsentSaysWhatASpaceAllows(t *testing.T) {
 	const (
 		box     = `name="write"`
-		beside  = "you can only read it, and so can the client"
+		beside  = "you can only read, and so can the client"
 		instead = `class="choice fixed no instead"`
 		all     = "you can only read this space"
 	)
@@ -80,7 +80,7 @@ func TestConsentSaysWhatASpaceAllows(t *testing.T) {
 	}{
 		{"an owner of one", w.eve, "read write", []string{box}, []string{beside, instead, all}},
 		{"an owner and reader", reader, "read write", []string{box, beside, instead, `class="choice reads"`}, nil},
-		{"an owner and reader of whom only reading is asked", reader, "read", []string{"you can only read it</span>"}, []string{box, "so can the client", instead, "Not write"}},
+		{"an owner and reader of whom only reading is asked", reader, "read", []string{"you can only read</span>"}, []string{box, "so can the client", instead, "Not write"}},
 	} {
 		a := w.as(tt.who).get(request("scope", tt.scope))
 		want(t, tt.name, a, http.StatusOK)
@@ -97,7 +97,7 @@ func TestConsentSaysWhatASpaceAllows(t *testing.T) {
 		}
 	}
 	must(t, w.AddMember(t.Context(), cli, own.ID, w.bob.ID, space.Editor))
-	if body := w.as(w.bob).get(request()).body; !strings.Contains(body, "of rita; you can change it") {
+	if body := w.as(w.bob).get(request()).body; !strings.Contains(body, "Shared by rita · you can change the files") {
 		t.Error("an editor is not told that they may change it")
 	}
 }

@@ -128,10 +128,10 @@ func TestLimitsOfAFolder(t *testing.T) {
 	want(t, "one more", b.folder(page, "preview", nil, many...), http.StatusRequestEntityTooLarge)
 }
 
-// The page of the result lists each file, in the order of the numbers in their names. It shows the first
-// ones until a person asks for the others.
+// The page of the result lists each file that the import creates or replaces. It shows the first ones
+// until a person asks for the others.
 func TestTheFilesOfAnImport(t *testing.T) {
-	h := newHeld(t, "n/page 4.md", "4")
+	h := newHeld(t, "n/page 04.md", "4")
 	b := h.as(h.ada)
 	listed := func(files []string) (shown, more []string) {
 		a := b.folder(h.in("bring/folder"), "preview", nil, files...)
@@ -148,18 +148,18 @@ func TestTheFilesOfAnImport(t *testing.T) {
 	}
 	var files []string
 	for i := range 12 {
-		files = append(files, fmt.Sprintf("m/page %d.md", i), "x")
+		files = append(files, fmt.Sprintf("m/page %02d.md", 11-i), "x")
 	}
 	shown, more := listed(files)
-	if len(shown) != 10 || shown[1] != "m/page 1.md" || shown[2] != "m/page 2.md" || !slices.Equal(more, []string{"m/page 10.md", "m/page 11.md"}) {
+	if len(shown) != 10 || shown[0] != "m/page 00.md" || shown[9] != "m/page 09.md" || !slices.Equal(more, []string{"m/page 10.md", "m/page 11.md"}) {
 		t.Errorf("the page shows %q, and then %q", shown, more)
 	}
-	// If the space has one of the files, only the first ones are known.
+	// The list lacks a file that the space has already.
 	for i := 0; i < len(files); i += 2 {
 		files[i] = strings.Replace(files[i], "m/", "n/", 1)
 	}
-	files[9] = "4"
-	if shown, more = listed(files); len(shown) != 10 || slices.Contains(shown, "n/page 4.md") || more != nil {
+	files[15] = "4"
+	if shown, more = listed(files); len(shown) != 10 || slices.Contains(shown, "n/page 04.md") || !slices.Equal(more, []string{"n/page 11.md"}) {
 		t.Errorf("the page shows %q, and then %q", shown, more)
 	}
 }

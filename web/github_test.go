@@ -219,7 +219,7 @@ func TestMakeTheApp(t *testing.T) {
 	b := h.as(h.ada)
 	want(t, "the page", b.get("/admin/github"), 200)
 	for _, org := range []string{"", "a/b", "-a", "a b", strings.Repeat("a", 40), `"><script>`} {
-		want(t, "the organisation "+org, b.send("/admin/github/manifest", url.Values{"owner": {"org"}, "org": {org}}), 400)
+		want(t, "the organization "+org, b.send("/admin/github/manifest", url.Values{"owner": {"org"}, "org": {org}}), 400)
 	}
 	a := b.send("/admin/github/manifest", url.Values{"owner": {"org"}, "org": {"acme"}, "creates": {"1"}})
 	want(t, "the form", a, 200)

@@ -26,7 +26,7 @@ func (w *world) healthy(asked *[][]space.UserID) {
 					{Name: "Database", State: service.HealthGood, Detail: "sqlite answers."},
 					{Name: "Disk", State: service.HealthBad, Detail: "<b>full</b>", Remedy: "Run `df <i>`."},
 					{Name: "Search", State: service.HealthNote, Detail: "behind", Remedy: "Wait."},
-					{Name: "GitHub App", State: service.HealthOff, Detail: "none"},
+					{Name: "GitHub App", State: service.HealthOff, Detail: "none", Remedy: "Set it up."},
 				},
 				Totals: []service.HealthTotal{{Name: "People", Value: "3"}},
 			}, nil
@@ -51,7 +51,7 @@ func TestHealthPage(t *testing.T) {
 	a := w.as(w.ada).get("/admin/health")
 	want(t, "health", a, 200)
 	for _, text := range []string{
-		"2 checks need attention", "started <time", "Problem</span>", "Needs attention</span>", "Works</span>", "Off</span>", "Run <code>df &lt;i&gt;</code>.",
+		"2 checks need attention", "started <time", "Problem</span>", "Needs attention</span>", "Works</span>", "Off</span>", "Run <code>df &lt;i&gt;</code>.", `Set it up.</bdi> <a href="/admin/github">Open the tab GitHub</a>`,
 		"&lt;b&gt;full&lt;/b&gt;", "1.5 MB", "1,000+", `aria-current="page">Health`, ">ada<", ">eve<",
 	} {
 		if !strings.Contains(a.body, text) {

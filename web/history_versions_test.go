@@ -63,7 +63,7 @@ func TestBringBack(t *testing.T) {
 		t.Error("a version leads to where nothing is")
 	}
 	restore("the page of what is gone", b.get(at), 0, "two\n")
-	if a := b.get(at + "?at=" + string(h.head())); len(backs(a.body)) != 0 || strings.Contains(a.body, "compare with it") {
+	if a := b.get(at + "?at=" + string(h.head())); len(backs(a.body)) != 0 || strings.Contains(a.body, "Compare with the current version") {
 		t.Error("what is there now is offered to be brought back")
 	}
 }
@@ -92,7 +92,7 @@ func TestCompareVersions(t *testing.T) {
 		t.Errorf("two versions: %s", a.body)
 	}
 	a = b.get(h.in("files/a.md?at=%s", second))
-	m := regexp.MustCompile(`href="([^"]+)">compare with it`).FindStringSubmatch(a.body)
+	m := regexp.MustCompile(`href="([^"]+)">Compare with the current version`).FindStringSubmatch(a.body)
 	if m == nil {
 		t.Fatalf("a version is not compared: %s", a.body)
 	}
@@ -157,9 +157,9 @@ func TestWhatWasDone(t *testing.T) {
 	}
 }
 
-// TestMadeOnPages checks that changes by people are shown as such, and not under the
+// TestMadeInBrowser checks that changes by people are shown as such, and not under the
 // client name in their commits.
-func TestMadeOnPages(t *testing.T) {
+func TestMadeInBrowser(t *testing.T) {
 	h := newHeld(t)
 	c := h.commitAs(space.Meta{Author: space.Person{Name: "Ada"}, Message: "By hand", Tool: "web", Client: "browser", Time: h.now}, "a.md", "a\n")
 	b := h.as(h.ada)

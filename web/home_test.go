@@ -193,7 +193,11 @@ func TestInvitationOfALocalServer(t *testing.T) {
 func TestClaudeDesktopOfALocalServer(t *testing.T) {
 	stdio := func(o *web.Options) { o.Stdio = []string{"/opt/satchel", "stdio", "--data", "/srv/my \"data\""} }
 	w, as, here := atHome(t, "http://127.0.0.1:8080", stdio)
-	_, text, _ := strings.Cut(as(w.ada).get("/connect/claude-desktop", here).body, `<code id="snippet">`)
+	page := as(w.ada).get("/connect/claude-desktop", here).body
+	if !strings.Contains(page, "only on the computer that runs this server") {
+		t.Error("the page does not say where the settings work")
+	}
+	_, text, _ := strings.Cut(page, `<code id="snippet">`)
 	text, _, _ = strings.Cut(text, "</code>")
 	var got struct {
 		MCPServers map[string]struct {

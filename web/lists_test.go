@@ -32,7 +32,7 @@ func TestSpaceOfNobody(t *testing.T) {
 	wantWords(t, "keys", b.get("/account/keys"), `">`+w.space.Name+` (of nobody (was ada), read only)</option>`)
 	wantWords(t, "account", b.get("/account"), `<span class="hint">of nobody (was ada)</span>`)
 	wantWords(t, "space", b.get(path), "A space of <strong>nobody (was ada)</strong>, in which you are a <strong>reader</strong>.")
-	wantWords(t, "consent", b.get(request()), "of nobody (was ada); you can only read it")
+	wantWords(t, "consent", b.get(request()), "Shared by nobody (was ada) · you can only read")
 	for _, p := range []string{"/account", "/account/keys", path, request()} {
 		if body := b.get(p).body; strings.Contains(body, "of  ") || strings.Contains(body, "of ;") || strings.Contains(body, "<strong></strong>") {
 			t.Errorf("%.30s has a blank", p)

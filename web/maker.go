@@ -20,14 +20,14 @@ func MakerOf(c space.Commit) string {
 	return "server"
 }
 
-// OnPages describes a change that a person made on the pages.
-const OnPages = "in the browser"
+// InBrowser describes a change that a person made on the pages.
+const InBrowser = "in the browser"
 
 // ToolWords describes the tool of a change.
 func ToolWords(tool string) string {
 	switch tool {
 	case "web":
-		return OnPages
+		return InBrowser
 	case "import":
 		return "by an import"
 	case "restore":
@@ -47,7 +47,7 @@ func ToolWords(tool string) string {
 func HowMade(tool string) string {
 	switch {
 	case space.IsWebTool(tool):
-		return OnPages
+		return InBrowser
 	case tool == "" || tool == space.Elsewhere:
 		return "by a commit from elsewhere"
 	case !space.IsAITool(tool):

@@ -46,8 +46,8 @@ func TestPublishingFromChoiceToTakingItBack(t *testing.T) {
 	want(t, "the preview", a, http.StatusOK)
 	contains(t, "the preview", a.body, "3 files", "README.md", "sub/how.md", `value="ada-knowledge"`)
 	lacks(t, "the preview", a.body, "secret.txt", "what your AIs remember")
-	contains(t, "the preview", a.body, "Everybody with an account on this server</strong> and their AIs will be able to read this", `value="all" checked`)
-	contains(t, "a preview of everything", ada.get(at+"?dir=").body, "what your AIs remember about you", "Only you and the people you choose</strong> below, and their AIs, will be able to read this", `value="named" checked`)
+	contains(t, "the preview", a.body, `value="all" checked`)
+	contains(t, "a preview of everything", ada.get(at+"?dir=").body, "what your AIs remember about you", `value="named" checked`)
 
 	a = ada.send(at, url.Values{"dir": {"knowledge"}, "source": {"Not A Name"}, "title": {"Mine"}, "audience": {"all"}})
 	want(t, "a bad name", a, http.StatusBadRequest)
@@ -66,11 +66,28 @@ func TestPublishingFromChoiceToTakingItBack(t *testing.T) {
 	want(t, "the source", a, http.StatusOK)
 	contains(t, "the source", a.body, `href="/library/docs/notes/sub/"`, `href="/library/docs/notes/sub/how.md"`, "<h1>Team &lt;i&gt;notes")
 	contains(t, "a page", eve.get("/library/docs/notes/README.md").body, `<div class="text">`)
-	s.commit("Title it", "knowledge/titled.md", "---\ntitle: Twice\nowner: ada\n---\n\n# Twice\n")
+	s.commit("Title it", "knowledge/titled.md", "---\ntitle: Twice\ndescription: Two <i>\nowner: ada\n---\n\n# Twice\n")
 	want(t, "an update", eve.send("/library/sync/notes", nil), http.StatusSeeOther)
 	titled := eve.get("/library/docs/notes/titled.md").body
 	contains(t, "a page with front matter", titled, "<bdi>owner</bdi>")
-	lacks(t, "a page whose heading is its title", titled, "<bdi>title</bdi>")
+	lacks(t, "a page with a title", titled, "<bdi>title</bdi>", "<bdi>description</bdi>")
+	contains(t, "a page with a title", titled, "<h1>Twice</h1>", "<li><bdi>titled.md</bdi></li>", `<p class="lead"><bdi>Two &lt;i&gt;</bdi></p>`, `class="paper headed"`)
+	for text, heading := range map[string]string{
+		"# One\n\ntext\n":                      `<h1>One</h1>`,
+		"---\ntitle: A\n---\n\n# B\n":          `<h1>A</h1>`,
+		"# One\n\n# Two\n":                     `<h1>titled.md</h1>`,
+		"text\n\n# One\n":                      `<h1>titled.md</h1>`,
+		"---\ntitle: [a, b]\n---\n\ntext\n":    `<h1>titled.md</h1>`,
+		"---\ntitle: <script>x\n---\n\ntext\n": `<h1>&lt;script&gt;x</h1>`,
+	} {
+		s.commit("Title it", "knowledge/titled.md", text)
+		want(t, "an update", eve.send("/library/sync/notes", nil), http.StatusSeeOther)
+		body := eve.get("/library/docs/notes/titled.md").body
+		contains(t, text, body, heading)
+		if strings.Contains(body, "paper headed") != (heading == `<h1>One</h1>`) {
+			t.Errorf("%q: its heading is left out, or shown twice", text)
+		}
+	}
 	contains(t, "a text", eve.get("/library/docs/notes/data.txt").body, "plain &lt;b&gt;")
 	raw := eve.get("/library/raw/notes/data.txt")
 	if raw.body != "plain <b>text</b>\n" || !strings.HasPrefix(raw.Header.Get("Content-Type"), "text/plain") || !strings.Contains(raw.Header.Get("Content-Security-Policy"), "sandbox") {

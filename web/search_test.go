@@ -18,7 +18,7 @@ func TestMoreResultsAreOfferedWhereThereAreMore(t *testing.T) {
 	h := newHeld(t, append(files, "a/ropes.md", ropes, "b/ropes.md", ropes)...).indexed()
 	b := h.as(h.bob)
 	a := b.get(h.in("search?q=ropes"))
-	contains(t, "a page and its copy", a.body, ">1 result<", "The same is in")
+	contains(t, "a page and its copy", a.body, ">1 result ·", "The same is in")
 	lacks(t, "a page and its copy", a.body, "Show more results")
 	a = b.get(h.in("search?q=pumps"))
 	contains(t, "thirty pages", a.body, "The best 20 of 30 results", "Show more results")

@@ -71,7 +71,7 @@ func (s *Site) shellOf(v *Visit, p *Page, all []service.View, failing int) *shel
 	// space. From other pages, it leads to the files.
 	page := "/files/"
 	switch p.Current {
-	case "search", "activity", "memory":
+	case "search", "activity", "memory", "reviews":
 		page = "/" + p.Current
 	case "space":
 		page = ""

@@ -93,7 +93,7 @@ func TestThePageOfASource(t *testing.T) {
 	ada := f.as(f.ada).get(handbook)
 	checkPage(t, "the page", ada)
 	contains(t, "the page of an admin", ada.body,
-		`>Git repository<`, f.upstream.URL("docs"), "Apache-2.0", "4 files", `href="`+handbook+`/runs/`+run.ID+`"`, "4 added", `href="`+handbook+`/change"`, `href="`+handbook+`/remove"`, `data-follow="`+handbook+`/events?key=`)
+		`>Git repository<`, f.upstream.URL("docs"), "Apache-2.0", "4 files", `href="`+handbook+`/runs/`+run.ID+`"`, "4 files added", `href="`+handbook+`/change"`, `href="`+handbook+`/remove"`, `data-follow="`+handbook+`/events?key=`)
 	for _, act := range []string{"/sync", "/dry-run", "/schedule"} {
 		if !slices.Contains(formsOf(ada.body), handbook+act) {
 			t.Errorf("an admin lacks %s: %v", act, formsOf(ada.body))
@@ -134,7 +134,7 @@ func TestPausingASource(t *testing.T) {
 	if tone(page) != "off" || !f.status().Paused {
 		t.Errorf("the state is %q", tone(page))
 	}
-	contains(t, "the page", page, `name="pause" value="no"`)
+	contains(t, "the page", page, `name="pause" value="no"`, "updated only on request", "<dd>Paused; every 6 hours before</dd>")
 	want(t, "resume", ada.send(handbook+"/schedule", url.Values{"pause": {"no"}}), http.StatusSeeOther)
 	if st := f.status(); st.Paused || st.Next.IsZero() {
 		t.Errorf("%+v", st)

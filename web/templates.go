@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"satchel/internal/space"
 	"satchel/web/render"
 )
 
@@ -30,9 +31,10 @@ func (s *Site) baseTemplate() (err error) {
 		"count":      count,
 		"coded":      coded,
 		"whole":      whole,
-		"client":     func(name string) string { return strings.Replace(name, "/", " ", 1) }, // name/version
+		"client":     space.ClientName,
 		"asset":      func(name string) string { return s.assets[name].url },
 		"time":       timesAt(s.Now),
+		"date":       dateOf,
 		"span":       Span,
 		"device":     DeviceOf,
 		"method":     s.MethodText,
@@ -99,7 +101,7 @@ func printsTime(t *template.Template, name string, seen map[string]bool) bool {
 	}
 	seen[name] = true
 	text := part.Tree.Root.String()
-	if strings.Contains(text, "{{time ") {
+	if strings.Contains(text, "{{time ") || strings.Contains(text, "{{date ") {
 		return true
 	}
 	for _, m := range included.FindAllStringSubmatch(text, -1) {

@@ -56,6 +56,16 @@ func timesAt(now func() time.Time) func(time.Time, ...TimeForm) template.HTML {
 	}
 }
 
+// dateOf prints a date such as 2026-11-03, which has no time zone. timeScript writes it in the
+// reader's form.
+func dateOf(date string) template.HTML {
+	t, err := time.Parse(time.DateOnly, date)
+	if err != nil {
+		return template.HTML(template.HTMLEscapeString(date)) //nolint:gosec // it is escaped
+	}
+	return template.HTML(`<time datetime="` + date + `" data-as="date">` + Day(t) + `</time>`) //nolint:gosec // it is a date
+}
+
 // Day formats the day of a time, in UTC.
 func Day(t time.Time) string { return t.UTC().Format("2 Jan 2006") }
 

@@ -127,7 +127,7 @@ func (p *Provider) email(ctx context.Context, token string) (string, error) {
 	return found, err
 }
 
-// orgs returns the logins of the organisations of which the person is an active member.
+// orgs returns the logins of the organizations of which the person is an active member.
 func (p *Provider) orgs(ctx context.Context, token string) ([]string, error) {
 	type entry struct {
 		State        string `json:"state"`

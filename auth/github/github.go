@@ -23,8 +23,8 @@ type Options struct {
 	ClientID, ClientSecret string
 	// Label is the text of a button after "Sign in with". The default is "GitHub".
 	Label string
-	// NeedOrgs makes the Provider also read the organisations of a person, for an allow list of
-	// organisations. People must then grant the scope read:org.
+	// NeedOrgs makes the Provider also read the organizations of a person, for an allow list of
+	// organizations. People must then grant the scope read:org.
 	NeedOrgs bool
 	// Transport sends the requests. The default is a transport with timeouts. The Provider
 	// follows no redirect.
@@ -37,7 +37,7 @@ type Options struct {
 	// MaxResponse is the maximum size of an answer in bytes. The default is 1 MiB.
 	MaxResponse int64
 	// MaxPages is the maximum number of pages that are read from the list of a person's
-	// addresses, and from the list of their organisations. A page has 100 entries. The
+	// addresses, and from the list of their organizations. A page has 100 entries. The
 	// default is 10.
 	MaxPages int
 	Logger   *slog.Logger

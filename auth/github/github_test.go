@@ -81,8 +81,8 @@ func TestSignsIn(t *testing.T) {
 		options  github.Options
 		wantOrgs []string
 	}{
-		{name: "without organisations"},
-		{name: "with organisations", options: github.Options{NeedOrgs: true}, wantOrgs: []string{"octo-org"}},
+		{name: "without organizations"},
+		{name: "with organizations", options: github.Options{NeedOrgs: true}, wantOrgs: []string{"octo-org"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := setup(t, c.options)
@@ -98,7 +98,7 @@ func TestSignsIn(t *testing.T) {
 				t.Errorf("%d tokens are good and %d were revoked", good, revoked)
 			}
 			if n := w.github.Requests("/user/memberships/orgs"); n != len(c.wantOrgs) {
-				t.Errorf("the organisations were asked for %d times", n)
+				t.Errorf("the organizations were asked for %d times", n)
 			}
 		})
 	}
@@ -297,7 +297,7 @@ func TestRefusals(t *testing.T) {
 		{name: "down", behaviour: githubtest.Behaviour{Status: map[string]int{"/login/oauth/access_token": 502}, Message: "SECRET-DETAIL"}, code: fault.Unavailable},
 		{name: "the API is down", behaviour: githubtest.Behaviour{Status: map[string]int{"/user": 500}}, code: fault.Unavailable},
 		{name: "the addresses are down", behaviour: githubtest.Behaviour{Status: map[string]int{"/user/emails": 500}}, code: fault.Unavailable},
-		{name: "the organisations are down", options: github.Options{NeedOrgs: true}, behaviour: githubtest.Behaviour{Status: map[string]int{"/user/memberships/orgs": 503}}, code: fault.Unavailable},
+		{name: "the organizations are down", options: github.Options{NeedOrgs: true}, behaviour: githubtest.Behaviour{Status: map[string]int{"/user/memberships/orgs": 503}}, code: fault.Unavailable},
 		{name: "an oversized token response", behaviour: githubtest.Behaviour{Body: map[string]string{"/login/oauth/access_token": padded(`"access_token":"gho_x","token_type":"bearer"`)}}, options: github.Options{MaxResponse: 64 << 10}, code: fault.Unavailable},
 		{name: "an oversized person", behaviour: githubtest.Behaviour{Body: map[string]string{"/user": padded(`"id":1,"login":"octocat"`)}}, options: github.Options{MaxResponse: 64 << 10}, code: fault.Unavailable},
 	} {
@@ -317,7 +317,7 @@ func TestRefusals(t *testing.T) {
 	}
 	for name, p := range map[string]githubtest.Person{
 		"suspended, as an Enterprise server says it": {ID: 1, Login: "gone", Suspended: "2026-01-01T00:00:00Z"},
-		"an organisation": {ID: 1, Login: "octo-org", Type: "Organization"},
+		"an organization": {ID: 1, Login: "octo-org", Type: "Organization"},
 		"a bot":           {ID: 1, Login: "octo[bot]", Type: "Bot"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -341,7 +341,7 @@ func TestAsksToWait(t *testing.T) {
 		{"a secondary limit", "/user", 403, http.Header{"Retry-After": {"90"}}, 90 * time.Second},
 		{"too many requests", "/user", 429, http.Header{"Retry-After": {"7"}}, 7 * time.Second},
 		{"the hour's requests are used up", "/user/emails", 403, http.Header{"X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {fmt.Sprint(now.Add(10 * time.Minute).Unix())}}, 10 * time.Minute},
-		{"of the organisations", "/user/memberships/orgs", 429, nil, time.Minute},
+		{"of the organizations", "/user/memberships/orgs", 429, nil, time.Minute},
 		{"of the token endpoint", "/login/oauth/access_token", 429, http.Header{"Retry-After": {"5"}}, 5 * time.Second},
 		{"a time that is past", "/user", 403, http.Header{"X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {"1"}}, time.Second},
 		{"a time without end", "/user", 429, http.Header{"Retry-After": {"2000000000"}}, time.Hour},

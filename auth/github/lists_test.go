@@ -85,7 +85,7 @@ func TestOrganisationsCountOnlyWhereActive(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !slices.Equal(who.GitHubOrgs, want) {
-				t.Errorf("got %d organisations: %q", len(who.GitHubOrgs), who.GitHubOrgs)
+				t.Errorf("got %d organizations: %q", len(who.GitHubOrgs), who.GitHubOrgs)
 			}
 		})
 	}
@@ -94,13 +94,13 @@ func TestOrganisationsCountOnlyWhereActive(t *testing.T) {
 		w.github.SignIn(githubtest.Person{ID: 7, Login: "seven", Orgs: orgs})
 		who, err := w.signIn(t)
 		if err != nil || len(who.GitHubOrgs) != 200 {
-			t.Errorf("got %d organisations, %v", len(who.GitHubOrgs), err)
+			t.Errorf("got %d organizations, %v", len(who.GitHubOrgs), err)
 		}
 		if n := w.github.Requests("/user/memberships/orgs"); n != 2 {
 			t.Errorf("%d pages were read", n)
 		}
 	})
-	t.Run("an app that may not see organisations lets nobody in by them", func(t *testing.T) {
+	t.Run("an app that may not see organizations lets nobody in by them", func(t *testing.T) {
 		w := setup(t, github.Options{NeedOrgs: true})
 		w.github.Behave(githubtest.Behaviour{Status: map[string]int{"/user/memberships/orgs": 403}, Message: "Resource not accessible by integration"})
 		who, err := w.signIn(t)

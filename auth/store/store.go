@@ -258,7 +258,7 @@ func CheckName(s string) error {
 	if len(s) > MaxNameBytes {
 		return fault.New(fault.Invalid, "A name has at most %d characters; this one has %d.", MaxNameBytes, len(s))
 	}
-	return fault.New(fault.Invalid, "%q is not a valid name. Use a-z, 0-9, -, _ and ., and start with a letter or a digit.", s)
+	return fault.New(fault.Invalid, "%q is not a valid name. A name has lowercase letters, digits, - _ or . and begins with a letter or a digit.", s)
 }
 
 // checkLabel returns an error unless s is valid as a label: at most 200 bytes of printable

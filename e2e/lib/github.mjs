@@ -1,4 +1,4 @@
-// The stand-in for GitHub, as another process: people, organisations and
+// The stand-in for GitHub, as another process: people, organizations and
 // repositories that a test makes, pages that a browser presses, webhooks, git.
 // Everything that is asked of it is validated with GitHub's own description.
 import assert from 'node:assert/strict';

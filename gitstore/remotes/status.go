@@ -84,7 +84,7 @@ func (m *Manager) status(ctx context.Context, id space.SpaceID, s snapshot, has 
 	}
 	st := space.RemoteStatus{
 		Remote: &s.remote, Head: head, Pushed: pushed, LastCheck: s.lastCheck, LastSync: s.lastSync, NextTry: s.next, Attempts: s.attempts,
-		Problem: s.problem, Detail: s.detail, Remedy: s.remedy, Locations: s.locations, Notes: s.notes,
+		Problem: s.problem, Detail: s.detail, Remedy: s.remedy, Do: doOf(s.remedy), DoBelow: doBelow(s.remedy), Locations: s.locations, Notes: s.notes,
 	}
 	if pushed != head {
 		if st.Unpushed, _, err = m.o.Git.Unpushed(ctx, id, branch, 0); err != nil {

@@ -70,7 +70,7 @@ func wordsOf(p Problem, r space.Remote) words {
 	case transport.Forbidden:
 		return words{
 			remedy:   "Check that the repository is not archived, and that the token may read and write it; if not, make one that may and enter it " + setRemote + ".",
-			atGitHub: "Open the repository at github.com. If it says “archived” at the top, its owner can end that under Settings → Danger Zone. Otherwise the token lacks the right to read and write its contents: " + lower(newToken) + " If the repository is an organisation's, one of its owners must also approve the token.",
+			atGitHub: "Open the repository at github.com. If it says “archived” at the top, its owner can end that under Settings → Danger Zone. Otherwise the token lacks the right to read and write its contents: " + lower(newToken) + " If the repository is an organization's, one of its owners must also approve the token.",
 			byApp:    theApp(r) + ", and accept the permissions that the app asks for; an archived repository accepts no changes.",
 		}
 	case transport.Gone:
@@ -161,10 +161,20 @@ func wordsOf(p Problem, r space.Remote) words {
 }
 
 // kept ends the remedy of most problems that only a person can solve.
-const kept = "Meanwhile all changes are safe on this server, which tries again every hour. To try at once, press “Sync now” on the page Git remote, or run satchel space sync."
+const kept = keptByApp + " To try at once, press “Sync now” on the page Git remote, or run satchel space sync."
 
 // keptByApp replaces kept for problems that are solved on the pages.
 const keptByApp = "Meanwhile all changes are safe on this server, which tries again every hour."
+
+// doOf returns the part of a remedy that says what to do, without what happens meanwhile.
+func doOf(remedy string) string {
+	return strings.TrimSpace(strings.TrimSuffix(strings.TrimSuffix(remedy, kept), keptByApp))
+}
+
+// doBelow returns doOf a remedy for a page that has the form of the remote below the text.
+func doBelow(remedy string) string {
+	return strings.NewReplacer(setRemote+" --branch satchel", "below", setRemote, "below").Replace(doOf(remedy))
+}
 
 // foreign is the remedy for a valid repository with content that no space can have.
 const foreign = "Change the repository at the remote, or use another one for the space."

@@ -189,3 +189,23 @@ func TestWordsNameTheHostOfTheApp(t *testing.T) {
 		t.Error(got.remedy)
 	}
 }
+
+// The page Git remote shows the changes that wait and the next attempt itself, and has the form
+// of the remote below the remedy.
+func TestRemediesForThePage(t *testing.T) {
+	for _, p := range everyProblem() {
+		for _, r := range []space.Remote{
+			{URL: elsewhere, Branch: "main", Kind: space.KindToken}, {URL: elsewhere, Kind: space.KindNone}, {URL: "ssh://git@git.example/ann/notes", Kind: space.KindSSH},
+			{URL: atGitHub, Branch: "main", Kind: space.KindToken}, {URL: atGitHub, Branch: "main", Kind: space.KindGitHub}, {URL: "/srv/notes", Kind: space.KindNone},
+		} {
+			remedy := explain(r, errorOf(p, hostOf(r.URL))).remedy
+			do, below := doOf(remedy), doBelow(remedy)
+			if !strings.HasPrefix(remedy, do) || strings.Contains(do, "Meanwhile") || do == "" && remedy != keptByApp {
+				t.Errorf("%s: %q of %q", p, do, remedy)
+			}
+			if strings.Contains(below, "Git remote") || strings.Contains(below, "space remote set") && p != transport.BlockedAddress || strings.Contains(do, setRemote) != strings.Contains(below, " below") {
+				t.Errorf("%s: %q", p, below)
+			}
+		}
+	}
+}

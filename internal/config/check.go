@@ -261,7 +261,7 @@ func mailbox(s string) string {
 	return ""
 }
 
-// githubName checks the name of a GitHub user or organisation: letters, digits and hyphens,
+// githubName checks the name of a GitHub user or organization: letters, digits and hyphens,
 // and an underscore in the names of enterprise-managed users.
 func githubName(s string) string {
 	if s == "" || len(s) > 100 || !plain(s) {

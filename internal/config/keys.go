@@ -106,7 +106,7 @@ func keys(c *Config) []key {
 		row("auth.allow_emails", &auth.AllowEmails, list, nil, "Email addresses whose owners can become users by signing in, if GitHub or the issuer has verified the address. Other people need an invite.", eachOf(emailAddress)),
 		row("auth.allow_domains", &auth.AllowDomains, list, nil, "Domains; every verified address there counts as listed in allow_emails.", eachOf(host)),
 		row("auth.allow_github_users", &auth.AllowGitHubUsers, list, nil, "GitHub logins whose owners can become users.", eachOf(githubName)),
-		row("auth.allow_github_orgs", &auth.AllowGitHubOrgs, list, nil, "GitHub organisations whose members can become users.", eachOf(githubName)),
+		row("auth.allow_github_orgs", &auth.AllowGitHubOrgs, list, nil, "GitHub organizations whose members can become users.", eachOf(githubName)),
 		row("auth.members_invite", &auth.MembersInvite, boolean, true, "Whether people who are not admins can invite new people to their spaces. Otherwise only an admin can."),
 		row("auth.access_lifetime", &auth.AccessLifetime, duration, 7*day, "How long an access token is valid. The server looks it up on each request, so revoking it works at once.", durations(time.Second, 365*day)),
 		row("auth.refresh_lifetime", &auth.RefreshLifetime, duration, 90*day, "How long a client can go unused before it must ask for consent again.", durations(time.Second, 3650*day)),

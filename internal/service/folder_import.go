@@ -20,6 +20,8 @@ type ImportFolderInput struct {
 	// Dir is the directory of the space into which the folder goes. Empty means the root.
 	Dir   string
 	Files []FolderFile
+	// Hidden is the number of hidden files that are already left out of Files.
+	Hidden int
 	// MaxFile is the largest file to import, in bytes. Zero means no limit.
 	MaxFile int64
 	// Replace replaces files of which the space has another version. Without Replace, the
@@ -54,7 +56,7 @@ func (s *Service) ImportFolder(ctx context.Context, a Actor, in ImportFolderInpu
 		return ImportedMemory{}, err
 	}
 	defer end()
-	return onNewest(func() (ImportedMemory, error) { return v.importFolder(ctx, a, in, files, hidden) })
+	return onNewest(func() (ImportedMemory, error) { return v.importFolder(ctx, a, in, files, in.Hidden+hidden) })
 }
 
 // placedFile is a file of a folder with its path in the space.
@@ -99,11 +101,12 @@ func (in ImportFolderInput) visible() (files []placedFile, hidden int, err error
 
 func (v View) importFolder(ctx context.Context, a Actor, in ImportFolderInput, files []placedFile, hidden int) (ImportedMemory, error) {
 	out := ImportedMemory{Format: "folder", DryRun: in.DryRun}
-	switch {
-	case hidden == 1:
-		out.skip("1 hidden file", "Its name, or that of its directory, begins with a dot.")
-	case hidden > 1:
-		out.skip(fmt.Sprintf("%d hidden files", hidden), "Their names, or those of their directories, begin with a dot.")
+	if hidden > 0 {
+		files := "1 hidden file"
+		if hidden > 1 {
+			files = fmt.Sprintf("%d hidden files", hidden)
+		}
+		out.skip(files, "Files and directories whose names begin with a dot are left out.")
 	}
 	at, err := v.Head(ctx)
 	if err != nil {

@@ -1,7 +1,9 @@
 package service_test
 
 import (
+	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,7 +43,14 @@ func TestImportFolder(t *testing.T) {
 		t.Errorf("%+v", dry)
 	}
 	in.DryRun = false
+	in.Hidden = 2 // left out by the caller
 	done := run()
+	if want := []string{"in/notes/a.md", "in/notes/deep/er/b.md", "in/notes/picture.png"}; !slices.Equal(done.Paths, want) {
+		t.Errorf("the paths are %q", done.Paths)
+	}
+	if data, err := json.Marshal(done); err != nil || strings.Contains(string(data), "Paths") || done.Skipped[0].Path != "6 hidden files" {
+		t.Errorf("%s, %v", data, err)
+	}
 	if done.Commit != headOf(t, w) || done.Pages.Added != 3 || done.Pages.Replaced != 0 || done.Pages.Unchanged != 1 || len(done.Skipped) != 6 {
 		t.Errorf("%+v", done)
 	}

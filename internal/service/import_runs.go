@@ -295,6 +295,9 @@ func importProblem(err error) string {
 	case transport.Auth, transport.Forbidden, transport.Gone:
 		return "There is no public git repository at this address. To import a private one, connect GitHub, or use the command satchel space import."
 	case transport.BadURL, transport.BlockedAddress:
+		if e.Problem == transport.BadURL && !transport.NeedsTrust(err) {
+			return "This is not an address of a git repository. Use one such as https://github.com/you/notes."
+		}
 		return "This is not a public address. Use the address of a public repository, such as https://github.com/you/notes."
 	}
 	return e.Public()

@@ -142,9 +142,17 @@ func TestAttackImportFromPrivateAddress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, url := range []string{remote.URL("notes"), strings.Replace(remote.URL("notes"), "127.0.0.1", "localhost", 1), "https://169.254.169.254/latest.git", "https://[::1]/x.git", "file:///etc", "/etc", "ext::sh -c id", "http://127.0.0.1/x.git"} {
-		if i := s.run(t, url); i.Problem == "" || strings.Contains(i.Problem, s.Dir) {
-			t.Errorf("%s: %q", url, i.Problem)
+	for problem, urls := range map[string][]string{
+		"This is not a public address.": {
+			remote.URL("notes"), strings.Replace(remote.URL("notes"), "127.0.0.1", "localhost", 1), "https://localhost/x.git", "https://LOCALHOST/x.git", "https://127.0.0.1/x.git",
+			"https://169.254.169.254/latest.git", "https://[::1]/x.git", "file:///etc", "/etc", "http://127.0.0.1/x.git",
+		},
+		"This is not an address of a git repository.": {"ext::sh -c id", "https://github.com", "https://github.com/a/../b", "https://ada:secret@example.com/x.git"},
+	} {
+		for _, url := range urls {
+			if i := s.run(t, url); !strings.HasPrefix(i.Problem, problem) || strings.Contains(i.Problem, s.Dir) {
+				t.Errorf("%s: %q", url, i.Problem)
+			}
 		}
 	}
 	if got := remote.Requests(); len(got) > 0 {

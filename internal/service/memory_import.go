@@ -38,6 +38,8 @@ type ImportedMemory struct {
 	Skipped []ImportNote    `json:"skipped,omitempty"`
 	Left    int             `json:"left,omitempty"` // number of skipped parts that are not listed
 	Warning []space.Warning `json:"warnings,omitempty"`
+	// Paths are the paths of all files that are added or replaced.
+	Paths []string `json:"-"`
 }
 
 // ImportCounts counts pages or facts by what the import does with them.
@@ -202,6 +204,7 @@ func (p *importPlan) report(c space.Commit, out *ImportedMemory) {
 	for _, c := range p.changes {
 		if !refused[c.Path] {
 			p.items[c.Path].count(c.Path)
+			out.Paths = append(out.Paths, c.Path)
 		}
 	}
 }

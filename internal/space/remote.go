@@ -57,6 +57,10 @@ type RemoteStatus struct {
 	Problem RemoteProblem `json:"problem,omitempty"`
 	Detail  string        `json:"detail,omitempty"`
 	Remedy  string        `json:"remedy,omitempty"`
+	// Do is the part of Remedy that says what to do, without what happens meanwhile. DoBelow is
+	// Do for a page that has the form of the remote below this text.
+	Do      string `json:"-"`
+	DoBelow string `json:"-"`
 	// Unpushed counts the commits that the remote is not known to have.
 	Unpushed int `json:"unpushed"`
 	// Head is the space's newest commit. Pushed is the last known commit of the

@@ -91,15 +91,6 @@ type passkeyRow struct {
 // keyDays returns the lifetimes of keys that a person can choose, in days. 0 means forever.
 func keyDays() []int { return []int{30, 90, 365, 0} }
 
-// freeName returns name, with a number if the person already has a passkey of that name.
-func freeName(name string, keys []store.Passkey) string {
-	free := name
-	for n := 2; slices.ContainsFunc(keys, func(k store.Passkey) bool { return k.Name == free }); n++ {
-		free = name + " " + strconv.Itoa(n)
-	}
-	return free
-}
-
 // showAccount handles GET /account.
 func (s *pages) showAccount(v *web.Visit) error {
 	ctx, a := v.R.Context(), s.Accounts
@@ -109,7 +100,6 @@ func (s *pages) showAccount(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
-	body.NewName = freeName(body.NewName, keys)
 	for _, k := range keys {
 		body.Passkeys = append(body.Passkeys, passkeyRow{ID: hex.EncodeToString(k.ID), Name: k.Name, Created: k.Created, Used: k.Used})
 	}
@@ -122,13 +112,20 @@ func (s *pages) showAccount(v *web.Visit) error {
 	if body.Sessions, err = a.Sessions(ctx, v.User.ID); err != nil {
 		return err
 	}
-	for i, ss := range body.Sessions {
+	for _, ss := range body.Sessions {
 		if ss.ID != body.Here {
 			body.Others++
-			continue
 		}
-		body.Sessions = slices.Insert(slices.Delete(body.Sessions, i, i+1), 0, ss) // this browser comes first
 	}
+	slices.SortStableFunc(body.Sessions, func(a, b store.Session) int { // this browser comes first
+		switch body.Here {
+		case a.ID:
+			return -1
+		case b.ID:
+			return 1
+		}
+		return 0
+	})
 	clients, err := s.clientsOf(v)
 	if err != nil {
 		return err
@@ -223,7 +220,7 @@ func (s *pages) revokeGrant(v *web.Visit) error {
 	if _, err := s.Service.RevokeGrant(v.R.Context(), v.Actor(), service.RevokeGrantInput{ID: space.GrantID(v.R.PostFormValue("id"))}); err != nil {
 		return web.Gone(err)
 	}
-	if v.R.FormValue("from") == "keys" {
+	if v.R.URL.Query().Get("from") == "keys" {
 		return s.See(v, "/account/keys?done=revoked")
 	}
 	return s.See(v, "/account?done=disconnected")

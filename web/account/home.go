@@ -28,6 +28,8 @@ type homePage struct {
 	Steps []step
 	Left  int  // number of steps to do
 	Kept  bool // the person just answered the questions of the first steps
+	// Optional reports whether only the step about GitHub is left.
+	Optional bool
 
 	// Overview reports whether a client was ever used or the person dismissed the first
 	// steps. From then on the page is an overview.
@@ -131,6 +133,7 @@ func (s *pages) home(v *web.Visit) error {
 				body.Steps[i].Next = true
 			}
 			body.Left++
+			body.Optional = body.Left == 1 && body.Steps[i].Name == "github"
 		}
 	}
 	if body.Left == 0 {
@@ -189,7 +192,7 @@ func (s *pages) homeSpace(v *web.Visit, body *homePage) (err error) {
 	body.Brought = slices.ContainsFunc(list, func(c space.Commit) bool { return c.Tool != "" && c.Tool != "sync" && c.Tool != "satchel" })
 	for _, c := range list[:min(len(list), homeCommits)] {
 		subject, _, _ := strings.Cut(c.Message, "\n")
-		body.Commits = append(body.Commits, change{ID: c.ID, Subject: web.Shorten(subject, 100), By: web.MakerOf(c), Client: web.Shorten(c.Client, 60), Time: c.Time})
+		body.Commits = append(body.Commits, change{ID: c.ID, Subject: web.Shorten(subject, 100), By: web.MakerOf(c), Client: web.Shorten(space.ClientName(c.Client), 60), Time: c.Time})
 	}
 	return nil
 }

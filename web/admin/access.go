@@ -62,7 +62,7 @@ func entryKinds(a auth.AllowList) []struct {
 		values      []string
 	}{
 		{"email", "Email address", a.Emails}, {"domain", "Everybody with an address of this domain", a.Domains},
-		{"github", "User at GitHub", a.GitHubUsers}, {"org", "Members of this organisation at GitHub", a.GitHubOrgs},
+		{"github", "User at GitHub", a.GitHubUsers}, {"org", "Members of this organization at GitHub", a.GitHubOrgs},
 	}
 }
 
@@ -159,7 +159,7 @@ func (s *pages) methods(from string) []accessMethod {
 	return []accessMethod{
 		{Name: "Passkeys", On: s.Passkeys != nil, About: "With a fingerprint, a face or a device", How: "Needs an https address. Set `server.public_url` in `satchel.yaml`, and restart the server."},
 		{Name: cmp.Or(names["github"], "GitHub"), On: names["github"] != "", About: "With their account at GitHub", How: "Comes with a GitHub App, which you set up in two minutes.", URL: "/admin/github"},
-		{Name: cmp.Or(names["oidc"], "Single sign-on"), On: names["oidc"] != "", About: "With the account of your organisation", How: "Needs an OpenID provider. Set `auth.oidc` in `satchel.yaml`, and restart the server."},
+		{Name: cmp.Or(names["oidc"], "Single sign-on"), On: names["oidc"] != "", About: "With the account of your organization", How: "Needs an OpenID provider. Set `auth.oidc` in `satchel.yaml`, and restart the server."},
 		{Name: "Email links", On: s.Mail != nil, About: mail, How: "Needs a mail server. Set `auth.mail` in `satchel.yaml`, and restart the server."},
 		{Name: "Sign-in links from an admin", On: true, About: "For a person who has no other way. An admin makes such a link under", At: web.Link{Name: "People", URL: "/admin"}},
 	}

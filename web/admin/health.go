@@ -2,7 +2,6 @@ package admin
 
 import (
 	"net/http"
-	"strings"
 
 	"satchel/internal/bytesize"
 	"satchel/internal/service"
@@ -22,25 +21,19 @@ type healthPage struct {
 
 type healthCheck struct {
 	service.HealthCheck
-	Kind string // the kind of its badge
-	// Link is a page that the remedy names, if it has a URL. It stands between Remedy and After.
-	Link  web.Link
-	After string
+	Kind string   // the kind of its badge
+	Link web.Link // the page where an admin does what the remedy says; empty if there is none
 }
 
-// pagesOf returns the pages that the remedies of checks name, by check.
-func pagesOf() map[string]web.Link {
-	return map[string]web.Link{"Sources": {Name: "open Sources", URL: "/library"}, "GitHub App": {Name: "tab GitHub", URL: "/admin/github"}}
-}
-
-// checkOf returns a check in which the remedy's page is a link.
-func checkOf(c service.HealthCheck, kind string) healthCheck {
-	out := healthCheck{HealthCheck: c, Kind: kind}
-	link := pagesOf()[c.Name]
-	if before, after, ok := strings.Cut(c.Remedy, link.Name); ok && link.URL != "" {
-		out.Remedy, out.Link, out.After = before, link, after
+// pageOf returns the page where an admin does what the remedy of a check says.
+func pageOf(check string) web.Link {
+	switch check {
+	case "Sources":
+		return web.Link{Name: "Open Sources", URL: "/library"}
+	case "GitHub App":
+		return web.Link{Name: "Open the tab GitHub", URL: "/admin/github"}
 	}
-	return out
+	return web.Link{}
 }
 
 type usageRow struct {
@@ -67,7 +60,7 @@ func (s *pages) showHealth(v *web.Visit) error {
 	}{{service.HealthBad, "bad"}, {service.HealthNote, "warn"}, {service.HealthGood, "good"}, {service.HealthOff, ""}} {
 		for _, c := range r.Checks {
 			if c.State == state.state {
-				body.Checks = append(body.Checks, checkOf(c, state.kind))
+				body.Checks = append(body.Checks, healthCheck{c, state.kind, pageOf(c.Name)})
 			}
 		}
 	}

@@ -167,9 +167,6 @@ func (s *pages) beginImport(v *web.Visit) error {
 	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil {
 		return s.bring(v, m, http.StatusBadRequest, "Enter the address of a public git repository that begins with https:// and has no password in it.", "url")
 	}
-	if host := u.Hostname(); host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return s.bring(v, m, http.StatusBadRequest, host+" is not a public address. Use the address of a public repository, such as https://github.com/you/notes.", "url")
-	}
 	_, err = s.Service.StartImport(v.R.Context(), v.Actor(), service.StartImportInput{Space: service.SpaceRef{ID: m.ID}, URL: from})
 	switch fault.CodeOf(err) {
 	case "":

@@ -3,9 +3,7 @@ package connect
 import (
 	"cmp"
 	"encoding/json"
-	"html"
 	"html/template"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -28,9 +26,9 @@ type client struct {
 
 	Samples []sample // programs that use the server
 
-	Install string        // installs the integration, in a shell
-	Text    string        // the instructions to paste
-	Place   template.HTML // where to paste them
+	Install string // installs the integration, in a shell
+	Text    string // the instructions to paste
+	Place   string // where to paste them, with code between backticks
 }
 
 // Called returns the client's name for use in a sentence.
@@ -136,7 +134,7 @@ func (s *pages) integrate(c *client) {
 	}
 	c.Command, c.Open = x.Command, template.URL(x.Link) //nolint:gosec // consists of this server's own address
 	c.Snippet = cmp.Or(c.Snippet, strings.TrimSuffix(x.Settings, "\n"))
-	c.Text, c.Place = x.Text, placeOf(x.Place)
+	c.Text, c.Place = x.Text, x.Place
 	const dir = "~/.satchel"
 	if install := x.Install(dir + "/" + slug); install != "" {
 		c.Install = "mkdir -p " + dir + " &&\ncurl -fsSL '" + strings.ReplaceAll(s.URL("/connect/"+slug+"/files.tar.gz"), "'", "%27") + "' |\ntar -xzf - -C " + dir + " &&\n" + install
@@ -150,18 +148,6 @@ func (s *pages) integration(slug string) (integrations.Client, bool) {
 	}
 	return s.integrations[i], true
 }
-
-// placeOf marks the names of settings, commands and files in the description of a place.
-func placeOf(text string) template.HTML {
-	text = html.EscapeString(strings.ReplaceAll(text, "'", "’"))
-	for _, name := range []string{"Settings → Profile", "Settings → Personalization", "Custom instructions", "Rules", "Chat: New Instructions File"} {
-		text = strings.Replace(text, name, "<strong>"+name+"</strong>", 1)
-	}
-	text = strings.Replace(text, "the file satchel.", "the file <code>satchel</code>.", 1)
-	return template.HTML(fileInHome.ReplaceAllString(text, "<code>$0</code>")) //nolint:gosec // escaped above
-}
-
-var fileInHome = regexp.MustCompile(`~/[\w./-]*\w`)
 
 func snippet(v any) string {
 	b, err := json.MarshalIndent(v, "", "  ")

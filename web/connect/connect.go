@@ -254,14 +254,14 @@ func (s *pages) arrived(v *web.Visit, since time.Time, client string) ([]arrival
 const maxRefusals = 5
 
 // refusedSince returns the requests from the visitor's address that were refused since a time. An
-// admin gets those from all addresses, because clients such as Claude on the web run elsewhere. A
-// client that arrived has signed in, so earlier requests without a sign-in are left out.
+// admin gets those from all addresses, because clients such as Claude on the web run elsewhere. After
+// the arrival of the client that the page is about, earlier requests without a sign-in are left out.
 func (s *pages) refusedSince(v *web.Visit, since time.Time, client string, arrived []arrival) []refusal {
 	keyed := client == "key" || client == "code" // a client that does not sign in
 	out := []refusal{}
 	for _, r := range s.Refused(s.Address(v.R), v.User.Admin) {
 		signIn := !keyed && r.Status == http.StatusUnauthorized && !r.Key && strings.HasSuffix(r.Asked, " /mcp")
-		over := signIn && slices.ContainsFunc(arrived, func(a arrival) bool { return a.At.After(r.At) })
+		over := signIn && slices.ContainsFunc(arrived, func(a arrival) bool { return !a.Other && a.At.After(r.At) })
 		if !r.At.Before(since) && !over && len(out) < maxRefusals {
 			out = append(out, refusal{r, signIn})
 		}

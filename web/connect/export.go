@@ -23,8 +23,7 @@ type exportPage struct {
 	// Files is the address of the imported folder, and Undo that of the form that undoes the
 	// commit. Both are empty if nothing changed, or for an export.
 	Files, Undo string
-	// Paths are the first files of a folder that the import creates or replaces, and More the others,
-	// if they are known.
+	// Paths are the first files of a folder that the import creates or replaces, and More the others.
 	Paths, More []string
 }
 

@@ -1,7 +1,6 @@
 package connect
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"mime/multipart"
@@ -78,6 +77,10 @@ func (s *pages) importFolder(v *web.Visit) error {
 		}
 		in.Files = append(in.Files, service.FolderFile{Path: p, Size: h.Size, Open: func() (io.ReadCloser, error) { return h.Open() }})
 	}
+	// The script does not send hidden files. It sends their number.
+	if n, err := strconv.Atoi(v.R.PostFormValue("hidden")); err == nil && n > 0 {
+		in.Hidden = n
+	}
 	done, err := s.Service.ImportFolder(v.R.Context(), v.Actor(), in)
 	switch {
 	case fault.FieldOf(err) == "dir" && slices.Contains(strings.Split(in.Dir, "/"), ".."):
@@ -87,12 +90,7 @@ func (s *pages) importFolder(v *web.Visit) error {
 	case err != nil:
 		return err
 	}
-	// The script does not send hidden files. It sends their number.
-	if n, err := strconv.Atoi(v.R.PostFormValue("hidden")); err == nil && n > 0 {
-		text := web.Plural(n, "1 hidden file", "%d hidden files")
-		done.Skipped = append([]service.ImportNote{{Path: text, Why: "Files and directories whose names begin with a dot are left out."}}, done.Skipped...)
-	}
-	body := exportPage{Name: "the files", Folder: true, Done: done, Paths: pathsOf(in, done)}
+	body := exportPage{Name: "the files", Folder: true, Done: done, Paths: done.Paths}
 	if len(body.Paths) > shownPaths {
 		body.Paths, body.More = body.Paths[:shownPaths], body.Paths[shownPaths:]
 	}
@@ -112,43 +110,3 @@ func (s *pages) importFolder(v *web.Visit) error {
 
 // shownPaths is the number of files that the page shows before a person asks for the others.
 const shownPaths = 10
-
-// pathsOf returns the paths that an import of a folder creates or replaces. The result of the import
-// names only the first paths. If the space had none of the files, the others follow from the folder.
-func pathsOf(in service.ImportFolderInput, done service.ImportedMemory) (paths []string) {
-	left := map[string]bool{}
-	for _, n := range done.Skipped {
-		left[n.Path] = true
-	}
-	for _, f := range in.Files {
-		if at := path.Join(in.Dir, f.Path); !space.HiddenPath(f.Path) && !left[at] {
-			paths = append(paths, at)
-		}
-	}
-	if len(paths) == done.Pages.Added+done.Pages.Replaced {
-		slices.SortStableFunc(paths, byNumber)
-		return paths
-	}
-	paths = nil
-	for _, item := range done.Pages.First {
-		paths = append(paths, item.Path)
-	}
-	return paths
-}
-
-// byNumber compares two texts. It compares the numbers in them as numbers: page 3 comes before
-// page 11.
-func byNumber(a, b string) int {
-	for a != "" && b != "" {
-		x, y := a[:len(a)-len(strings.TrimLeft(a, "0123456789"))], b[:len(b)-len(strings.TrimLeft(b, "0123456789"))]
-		if x == "" || y == "" {
-			x, y = a[:1], b[:1]
-		}
-		a, b = a[len(x):], b[len(y):]
-		x, y = strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")
-		if c := cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(x, y)); c != 0 {
-			return c
-		}
-	}
-	return cmp.Compare(len(a), len(b))
-}

@@ -6,6 +6,7 @@ import "strings"
 type sample struct {
 	ID, Title string
 	Needs     string // installs what the program needs; empty for nothing
+	File, Run string // the name of the program's file, and the command that runs it
 	Code      string
 }
 
@@ -14,10 +15,10 @@ type sample struct {
 func samples(mcp, api string) []sample {
 	fill := strings.NewReplacer("{MCP}", mcp, "{API}", api)
 	all := []sample{
-		{"ai-sdk", "AI SDK", "npm install ai @ai-sdk/mcp", sampleAISDK},
-		{"typescript", "TypeScript SDK", "npm install @modelcontextprotocol/sdk", sampleTypeScript},
-		{"langchain", "LangChain", "npm install @langchain/mcp-adapters @langchain/core", sampleLangChain},
-		{"python", "Python, without a library", "", samplePython},
+		{"ai-sdk", "AI SDK", "npm install ai @ai-sdk/mcp", "agent.mjs", "node agent.mjs", sampleAISDK},
+		{"typescript", "TypeScript SDK", "npm install @modelcontextprotocol/sdk", "agent.mjs", "node agent.mjs", sampleTypeScript},
+		{"langchain", "LangChain", "npm install @langchain/mcp-adapters @langchain/core", "agent.mjs", "node agent.mjs", sampleLangChain},
+		{"python", "Python, without a library", "", "agent.py", "python3 agent.py", samplePython},
 	}
 	for i := range all {
 		all[i].Code = fill.Replace(all[i].Code)

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -275,11 +276,15 @@ var kindTexts = map[string]struct{ path, text, example, end string }{
 // completed returns the path of a new file of a kind, with the usual ending if the typed path has
 // none.
 func completed(kind, typed string) string {
-	if strings.Contains(path.Base(typed), ".") {
+	end := kindTexts[kind].end
+	if strings.HasSuffix(typed, "/") || usualEnding.MatchString(typed) {
 		return typed
 	}
-	return typed + kindTexts[kind].end
+	return typed + end
 }
+
+// usualEnding matches the ending of a file's name, such as .md, and no version such as .2.
+var usualEnding = regexp.MustCompile(`\.[A-Za-z][A-Za-z0-9]{0,9}$`)
 
 func kindsOf(id space.SpaceID, chosen, dir string) []newKind {
 	out := make([]newKind, 0, 5)

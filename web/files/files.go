@@ -5,6 +5,7 @@ package files
 import (
 	"embed"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -126,7 +127,7 @@ func (s *pages) notThere(v *web.Visit, l web.Location, err error) error {
 	dir := s.nearest(v, l.Space, l.Commit, l.Path)
 	above := web.Location{Space: l.Space, Path: dir, At: l.At}
 	body := gonePage{
-		Shown: web.ShownPath(l.Path, web.WholePath), Dir: above.URL("files"), DirName: web.ShownPath(dir, 60), History: above.Now("history"), Crumbs: l.Crumbs(),
+		Shown: web.ShownPath(l.Path, web.WholePath), Dir: above.URL("files"), DirName: web.Shorten(strings.TrimSuffix(path.Base(string(dir)), "."), 60), History: above.Now("history"), Crumbs: l.Crumbs(),
 		At: l.At != "",
 	}
 	if dir != "" {

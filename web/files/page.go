@@ -91,7 +91,7 @@ func (s *pages) showContent(v *web.Visit, l web.Location, e space.Entry) error {
 	if len(log) == 1 {
 		body.Last, body.LastSubject, body.LastTime = &log[0], web.SubjectOf(log[0].Message), log[0].Time
 		if space.IsWebTool(log[0].Tool) {
-			body.LastHow = web.OnPages
+			body.LastHow = web.InBrowser
 		}
 		body.LastURL = "/spaces/" + string(l.Space.ID) + "/commits/" + string(log[0].ID)
 		body.Head = l.Commit

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -25,7 +24,8 @@ import (
 const (
 	searchRows    = 20
 	searchMost    = 50
-	searchSnippet = 420 // in characters
+	searchSnippet = 300 // in characters
+	searchBefore  = 40  // of them before the first word that was found
 	maxQuery      = 1000
 )
 
@@ -36,7 +36,8 @@ type searchPage struct {
 	Results            []foundRow
 	Total              int
 	More               string // the address of the longer list
-	Why                string // the address that explains the order; empty if the page explains it already
+	Why                string // the address that explains the order, or that no longer does
+	Explained          bool   // the page explains the order
 	Unfiltered         string // address of the search without filters; "" if the query has none
 	Notes, Suggestions []searchLink
 	Help               []searchHelp
@@ -53,7 +54,7 @@ type foundRow struct {
 	Heading, Lines   string
 	Snippet          template.HTML
 	Source           string
-	Date, Machine    string // the day of the page, for people and for programs
+	Date             string // such as 2026-11-03
 	External         bool
 	Also             []searchLink
 	Why              *reasons // nil unless the visitor asked for them
@@ -94,15 +95,13 @@ func (s *pages) showSearch(v *web.Visit) error {
 	if body.Chips, err = s.chips(v, body.Action, body.Query); err != nil {
 		return err
 	}
-	title := "Search"
 	if body.Query != "" {
 		body.Asked = true
-		title = "Search: " + web.Shorten(body.Query, 80)
 		if err := s.search(v, m, &body, q.Has("more"), q.Has("why")); err != nil {
 			return err
 		}
 	}
-	return s.Page(v, http.StatusOK, "search", web.Page{Title: title, Current: "search", Space: &m, Styles: []string{"files.css"}, Beside: []string{"search.js"}, Asks: body.Action, Body: body})
+	return s.Page(v, http.StatusOK, "search", web.Page{Title: "Search", Current: "search", Space: &m, Styles: []string{"files.css"}, Beside: []string{"search.js"}, Asks: body.Action, Body: body})
 }
 
 func (s *pages) search(v *web.Visit, m service.View, body *searchPage, more, why bool) error {
@@ -144,12 +143,15 @@ func (s *pages) search(v *web.Visit, m service.View, body *searchPage, more, why
 	if !more && len(a.Results) >= limit && a.Total > len(a.Results) {
 		body.More = body.Action + "?more&q=" + url.QueryEscape(body.Query)
 	}
-	if !why && len(a.Results) > 0 {
-		body.Why = body.Action + "?why&q=" + url.QueryEscape(body.Query)
+	if len(a.Results) > 0 {
+		body.Why, body.Explained = body.Action+"?why&q="+url.QueryEscape(body.Query), why
+		if why {
+			body.Why = body.Action + "?q=" + url.QueryEscape(body.Query)
+		}
 	}
 	words := queryWords(body.Query)
 	for _, r := range a.Results {
-		row := foundRow{Title: web.Shorten(r.Title, 150), Path: web.ShownPath(r.Path, 200), Heading: web.Shorten(r.Heading, 150), Lines: r.Lines, Date: dayOf(r.Date), Machine: r.Date, Why: reasonsOf(r.Why)}
+		row := foundRow{Title: web.Shorten(r.Title, 150), Path: web.ShownPath(r.Path, 200), Heading: web.Shorten(r.Heading, 150), Lines: r.Lines, Date: r.Date, Why: reasonsOf(r.Why)}
 		if r.Source != service.SpaceLabel {
 			row.Source = web.Shorten(r.Source, 60)
 		}
@@ -158,7 +160,7 @@ func (s *pages) search(v *web.Visit, m service.View, body *searchPage, more, why
 		if text == "" {
 			text = r.Description
 		}
-		row.Snippet = markWords(excerpt(strings.TrimSpace(factOf(r.Path, text)+" "+wordsOf(text, words)), words, searchSnippet), words)
+		row.Snippet = markWords(excerpt(strings.TrimSpace(factOf(r.Path, text)+" "+strings.TrimPrefix(wordsOf(text, words), row.Title+" · ")), words, searchSnippet), words)
 		for i, p := range r.Also {
 			if i == 5 {
 				break
@@ -268,20 +270,14 @@ func factOf(path, text string) string {
 	return d.String("value")
 }
 
-// dayOf writes a date such as 2026-11-03 for people. It has no time zone.
-func dayOf(date string) string {
-	t, err := time.Parse(time.DateOnly, date)
-	if err != nil {
-		return date
-	}
-	return web.Day(t)
-}
+// tags matches the HTML tags that people write into Markdown, also one that the end of a line cuts.
+var tags = regexp.MustCompile(`(?i)</?(a|b|br|code|details|div|em|h[1-6]|i|img|kbd|li|p|span|strong|sub|summary|sup|table|td|th|tr|ul)(\s[^<>]*)?(/?>|\s[a-z-]+=[^<>]*$)`)
 
-// tags matches an HTML tag, also one that the end of the text cuts.
-var tags = regexp.MustCompile(`<[/a-zA-Z][^<>]*(>|$)`)
+// listMark matches the marks before a heading, a quotation, a row or an item of a list.
+var listMark = regexp.MustCompile(`^(?:(?:#{1,6}|[-*+>])\s+|[>|\s]+)+`)
 
-// emphasis matches the marks around *emphasized* and **strong** words.
-var emphasis = regexp.MustCompile(`\*{1,2}([^\s*][^*]*)\*{1,2}`)
+// emphasis matches *emphasized* and **strong** words.
+var emphasis = regexp.MustCompile(`(^|[\s(])\*{1,2}([^\s*](?:[^*]*[^\s*])?)\*{1,2}([\s).,;:!?]|$)`)
 
 // wordsOf returns the readable text of Markdown, without front matter and without most marks.
 // A line of code or of a table is in it only if the line has one of the words.
@@ -314,8 +310,8 @@ func wordsOf(text string, words []string) string {
 
 // proseOf returns a line of Markdown without its marks, links and tags.
 func proseOf(line string) string {
-	line = emphasis.ReplaceAllString(line, "$1")
-	line = strings.TrimLeft(line, "#>|-*+ ")
+	line = emphasis.ReplaceAllString(line, "$1$2$3")
+	line = listMark.ReplaceAllString(line, "")
 	line = strings.TrimPrefix(strings.TrimPrefix(line, "[ ] "), "[x] ")
 	var b strings.Builder
 	for {
@@ -395,8 +391,8 @@ func excerpt(text string, words []string, most int) string {
 		}
 	}
 	before := ""
-	if at > most/3 {
-		cut := at - most/4
+	if at > searchBefore {
+		cut := at - searchBefore
 		if i := strings.IndexByte(text[cut:], ' '); i >= 0 && cut+i < at {
 			cut += i + 1
 		} else {

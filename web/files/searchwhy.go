@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"satchel/tools/index/rank"
 	"satchel/web"
@@ -67,7 +68,7 @@ func reasonsOf(e *rank.Explanation) *reasons {
 		if was <= 0 || math.Abs(is/was-1) < smallestStep {
 			continue
 		}
-		out.Steps = append(out.Steps, reasonStep{e.Steps[i].What, percent(is/was - 1)})
+		out.Steps = append(out.Steps, reasonStep{strings.TrimSuffix(e.Steps[i].What, "."), percent(is/was - 1)})
 	}
 	return out
 }

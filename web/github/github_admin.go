@@ -61,7 +61,7 @@ func (s *pages) appForm(v *web.Visit, status int, body appPage, problem, field s
 	return s.Page(v, status, "githubapp", web.Page{Title: title, Current: "/admin", Styles: []string{"admin.css", "github.css"}, Script: true, Body: body, Problem: problem, Field: field})
 }
 
-// login matches the names of organisations at GitHub.
+// login matches the names of organizations at GitHub.
 var login = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])?$`)
 })
@@ -76,7 +76,7 @@ func (s *pages) beginManifest(v *web.Visit) error {
 	org := ""
 	if form.Get("owner") == "org" {
 		if org = strings.TrimSpace(form.Get("org")); !login().MatchString(org) {
-			return s.appForm(v, http.StatusBadRequest, appPage{Org: web.Shorten(org, 80)}, "Enter the organisation’s name as in its address on GitHub.", "org")
+			return s.appForm(v, http.StatusBadRequest, appPage{Org: web.Shorten(org, 80)}, "Enter the organization’s name as in its address on GitHub.", "org")
 		}
 	}
 	if err := s.noApp(v); err != nil {

@@ -274,7 +274,7 @@ func (s *pages) showActivity(v *web.Visit) error {
 		for _, t := range turns {
 			span.Count, span.Total = span.Count+t.Count, span.Total+t.Total
 		}
-		if span.Count > 0 {
+		if span.Count > 0 || !span.Whole {
 			body.Span = span
 		}
 	}
@@ -284,7 +284,7 @@ func (s *pages) showActivity(v *web.Visit) error {
 			return err
 		}
 		if it.Turn = turns[c.ID]; it.Turn != nil {
-			// The button of a turn undoes all of the turn, so the list must have all of it.
+			// The button of a turn undoes all changes between its first and its last one on the page.
 			it.Turn.May = body.May && body.Span == nil && it.Turn.Client != "" && it.Turn.Count > 1 && f.Tool == "" && f.Person == ""
 		}
 		if by := undone[c.ID.Short()]; by != "" {

@@ -278,7 +278,7 @@ func makerOf(c space.Commit) maker {
 			by.Client = "A client without a name"
 		}
 	case "web":
-		by.How = web.OnPages
+		by.How = web.InBrowser
 	case "git":
 		by.How, by.Claims = "with git", c.ClaimedTool != ""
 	default:

@@ -21,7 +21,7 @@ type turn struct {
 	Person       string // the person's name in the commits
 	Count        int    // number of its changes that are not undone
 	Total        int    // number of all its changes
-	Whole        bool   // the list has all its changes
+	Whole        bool   // the page lists all changes that its button undoes
 	May          bool   // one button undoes its changes
 	Since, Until string // the span of its changes, as a form sends it
 }
@@ -166,7 +166,7 @@ func (s *pages) said(v *web.Visit, m service.View) said {
 		return said{Text: "The changes were undone and stay in the history."}
 	}
 	if strings.HasPrefix(c.Message, "Redo ") {
-		return said{"What was undone is back.", string(c.ID), "Undo"}
+		return said{"What was undone is back.", string(c.ID), ""}
 	}
 	text := "The changes were undone and stay in the history."
 	if n := len(service.UndoneBy([]space.Commit{c})); n > 0 {

@@ -20,7 +20,7 @@ import (
 // Satchel found there.
 type addPage struct {
 	Address field
-	Example string     // an address that fills in the form
+	Example example    // a source that fills in the form; empty if the page has none
 	Uploads uploadForm // a source for uploaded files
 	Found   *foundBody // nil before an address is recognized
 	Form    *formBody
@@ -55,13 +55,17 @@ func addressField(value string, wrong bool) field {
 	}
 }
 
-// exampleAddress is an address that Satchel recognizes.
-const exampleAddress = "https://github.com/nuxt/nuxt/tree/main/docs"
+// example is a source that a person can try.
+type example struct{ Name, Address string }
+
+func exampleSource() example {
+	return example{"Nuxt", "https://github.com/nuxt/nuxt/tree/main/docs"}
+}
 
 // showAdd handles GET /library/add. A link can fill in the address.
 func (s *pages) showAdd(v *web.Visit) error {
 	address := web.Shorten(v.R.URL.Query().Get(fieldAddress), maxAddress)
-	return s.Page(v, http.StatusOK, "sourceadd", s.addPageOf(addPage{Address: addressField(address, false), Example: exampleAddress, Uploads: uploadFormOf("", "", false, "")}))
+	return s.Page(v, http.StatusOK, "sourceadd", s.addPageOf(addPage{Address: addressField(address, false), Example: exampleSource(), Uploads: uploadFormOf("", "", false, "")}))
 }
 
 // Limits of texts, in characters: an entered address, and the title of a previewed file.
@@ -85,7 +89,7 @@ func (s *pages) previewSource(v *web.Visit) error {
 				return err
 			}
 			if form, err = readForm(v, info); err != nil {
-				return s.foundAgain(v, form, info, err)
+				return s.foundAgain(v, form, info, err, fault.PublicOf(err))
 			}
 			in.URL, in.Kind, in.Settings = "", kind, form.Settings
 		}
@@ -95,7 +99,7 @@ func (s *pages) previewSource(v *web.Visit) error {
 		case fault.CodeOf(err) == fault.Internal || errors.Is(err, context.Canceled) && v.R.Context().Err() != nil:
 			return err
 		case kind != "":
-			return s.foundAgain(v, form, info, err)
+			return s.foundAgain(v, form, info, err, previewProblem(err))
 		default:
 			page := s.addPageOf(addPage{Address: addressField(address, true), Uploads: uploadFormOf("", "", false, "")})
 			page.Problem, page.Field = previewProblem(err), "source-address"
@@ -113,24 +117,24 @@ func (s *pages) previewSource(v *web.Visit) error {
 	})
 }
 
-// foundAgain shows the form again, with the preview that it sent and the problem.
-func (s *pages) foundAgain(v *web.Visit, form sourceForm, info space.SourceKindInfo, problem error) error {
+// foundAgain shows the form again, with the preview that it sent, and text about the problem.
+func (s *pages) foundAgain(v *web.Visit, form sourceForm, info space.SourceKindInfo, problem error, text string) error {
 	var p space.SyncPreview
 	if err := json.Unmarshal([]byte(v.R.PostFormValue("found")), &p); err != nil {
 		return fault.Wrap(err, fault.Invalid, "The form is not complete. Start again with the address.")
 	}
 	body := bodyOf(form, info, false, problem)
 	page := s.addPageOf(addPage{Found: foundOf(p, info, v.R.PostFormValue(fieldAddress)), Form: body})
-	page.Problem, page.Field = previewProblem(problem), body.where()
+	page.Problem, page.Field = text, body.where()
 	return s.Page(v, statusOf(problem), "sourceadd", page)
 }
 
-// previewProblem says what is wrong with an address. Satchel does not try again by itself before
-// a source exists.
+// previewProblem says why there is no preview. Satchel does not try again by itself before a
+// source exists.
 func previewProblem(err error) string {
 	text := fault.PublicOf(err)
-	if short, ok := strings.CutSuffix(text, " Satchel tries again later."); ok {
-		return short + " Check the address, or try again later."
+	if c := fault.CodeOf(err); c == fault.Unavailable || c == fault.Limited {
+		text += " You can try again later."
 	}
 	return text
 }
@@ -187,7 +191,7 @@ func (s *pages) addSource(v *web.Visit) error {
 	if fault.CodeOf(err) == fault.Internal {
 		return err
 	}
-	return s.foundAgain(v, form, info, err)
+	return s.foundAgain(v, form, info, err, fault.PublicOf(err))
 }
 
 // changePage is the page that changes a source.

@@ -265,8 +265,10 @@ func settingHint(name string) string {
 		return "Leave empty for all files."
 	case "output_path":
 		return "A directory of the source. Leave empty for its top."
-	case "include", "exclude":
+	case "include":
 		return "One pattern per line, such as /guide/**."
+	case "exclude":
+		return "One pattern per line, such as /blog/**."
 	case "depth":
 		return "How many links Satchel follows from an address. Leave empty to let Satchel decide."
 	case "max_pages":

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"satchel/internal/bytesize"
 	"satchel/internal/service"
@@ -46,7 +47,7 @@ func Register(site *web.Site) error {
 type libraryPage struct {
 	Sources []librarySource
 	Mine    []libraryMine // spaces that the visitor can publish from
-	Example string        // an address that a person can add
+	Example example       // a source that a person can add
 }
 
 type librarySource struct {
@@ -91,7 +92,7 @@ func (s *pages) showLibrary(v *web.Visit) error {
 	for _, st := range syncs {
 		following[st.Source] = st
 	}
-	body := libraryPage{Example: exampleAddress}
+	body := libraryPage{Example: exampleSource()}
 	add := func(row librarySource) {
 		if st, ok := following[row.ID]; ok {
 			row.Sync, row.State, row.At, row.Problem = st, stateOfSync(st), sourceAt(st.Source), problemWords(st)
@@ -157,6 +158,9 @@ type sharedPage struct {
 	// These fields describe a file, as on the page of a file in a space.
 	Kind               string
 	Document           render.Document
+	Heading, About     string // the title and the description of the document, or ""
+	Headed             bool   // the document begins with its title
+	File               string // the name of the file
 	Text               template.HTML
 	Cut                bool
 	Target, TargetAt   string
@@ -164,6 +168,9 @@ type sharedPage struct {
 	Raw, Save          string
 	Rendered, AsSource string
 }
+
+// maxHeading limits a title or a description at the top of a page, in characters.
+const maxHeading = 300
 
 type sharedRow struct{ Name, URL, Kind, Size string }
 
@@ -182,8 +189,10 @@ func (s *pages) showShared(v *web.Visit) error {
 	title := web.Shorten(x.Title, 80)
 	if p != "" {
 		title = web.ShownPath(path.Base(string(p)), 120)
+		body.File = title
 	}
 	pg := func() error {
+		title = cmp.Or(body.Heading, title)
 		return s.Page(v, http.StatusOK, "shared", web.Page{Title: title, Current: "library", Styles: []string{"files.css", "publishing.css"}, Body: body})
 	}
 	if x.Commit == "" {
@@ -330,8 +339,8 @@ func (s *pages) sharedFile(v *web.Visit, n service.Snapshot, p space.Path, e spa
 		at := sharedURL(x, p)
 		if v.R.URL.Query().Get("view") != "source" {
 			if doc, ok := render.Markdown(data, sharedPlace(x, p)); ok {
-				doc.Fields = withoutTitle(doc)
 				body.Kind, body.Document, body.AsSource, body.Rendered = "document", doc, at+"?view=source", at
+				body.takeTitle()
 				return nil
 			}
 		} else {
@@ -347,11 +356,26 @@ func (s *pages) sharedFile(v *web.Visit, n service.Snapshot, p space.Path, e spa
 	return nil
 }
 
-// withoutTitle returns the fields of a document, without a title that its first heading repeats.
-func withoutTitle(doc render.Document) []render.Field {
-	return slices.DeleteFunc(doc.Fields, func(f render.Field) bool {
-		return f.Name == "title" && len(doc.Headings) > 0 && f.Text == doc.Headings[0].Text
+// takeTitle moves the title and the description of the document to the top of the page. If the front
+// matter has no title, this is the heading with which the document begins, unless the document has
+// others of the same level.
+func (b *sharedPage) takeTitle() {
+	doc := &b.Document
+	doc.Fields = slices.DeleteFunc(doc.Fields, func(f render.Field) bool {
+		text := map[string]*string{"title": &b.Heading, "description": &b.About}[f.Name]
+		if text == nil || f.Text == "" || utf8.RuneCountInString(f.Text) > maxHeading {
+			return false
+		}
+		*text = web.Shorten(f.Text, maxHeading)
+		return true
 	})
+	top := func(h render.Heading) bool { return h.Level == 1 }
+	if !strings.HasPrefix(string(doc.HTML), "<h") || len(doc.Headings) == 0 || slices.ContainsFunc(doc.Headings[1:], top) {
+		return
+	}
+	first := web.Shorten(doc.Headings[0].Text, maxHeading)
+	b.Heading = cmp.Or(b.Heading, first)
+	b.Headed = first != "" && b.Heading == first
 }
 
 // rawShared handles GET /library/raw/{source}/{path...}. The browser shows only text and

@@ -135,12 +135,12 @@ func (s *pages) sourceOf(v *web.Visit) (*sourcePage, error) {
 	}
 	body.Fix = fixOf(st)
 	if st.Problem != "" && st.Running == nil {
-		body.Advice = advice(st.State)
+		body.Advice = advice(st)
 	}
 	if body.Kind, err = s.kindTitle(v, st.Kind); err != nil {
 		return nil, err
 	}
-	body.Every, body.Size, body.Audience = everyWords(st.Every), bytesize.Text(body.Source.Bytes), audienceOf(body.Source)
+	body.Every, body.Size, body.Audience = scheduleWords(st), bytesize.Text(body.Source.Bytes), audienceOf(body.Source)
 	body.Upstream = addressOf(st.Upstream)
 	if i := slices.IndexFunc(st.Runs, func(r space.SyncRun) bool { return r.State == space.SyncReady }); i >= 0 {
 		body.Skipped = skippedRows(st.Runs[i].Skipped)

@@ -62,10 +62,13 @@ func stateOfSource(s space.Source) stateView {
 	return stateView{"Up to date", "good"}
 }
 
-// advice says what a person who manages a source can do about its state.
-func advice(s space.SyncState) string {
-	switch s {
+// advice says what a person who manages a source can do about its problem.
+func advice(st space.Sync) string {
+	switch st.State {
 	case space.SyncFailed, space.SyncLimited:
+		if st.Next.IsZero() {
+			return "Readers still see the last complete version."
+		}
 		return "Satchel tries again automatically. Readers still see the last complete version."
 	case space.SyncGone:
 		return "Change the address, or remove the source. Readers still see the last complete version."
@@ -82,11 +85,8 @@ func advice(s space.SyncState) string {
 func fixOf(st space.Sync) string {
 	switch {
 	case st.Running != nil || st.Kind == space.SourceUpload:
-		return ""
 	case st.Problem == "" && st.Paused:
 		return "resume"
-	case st.Problem == "":
-		return ""
 	case st.State == space.SyncGone:
 		return "address"
 	case st.State == space.SyncRefused:
@@ -129,21 +129,29 @@ func stepText(p *space.SyncProgress) string {
 	return p.Text()
 }
 
-// wouldText says what an update would change.
-func wouldText(c space.SyncCounts) string {
-	var parts []string
-	for _, p := range []struct {
-		n    int
-		word string
-	}{{c.Added, "add"}, {c.Changed, "change"}, {c.Renamed, "rename"}, {c.Deleted, "remove"}} {
+// counted is a number of files that an update adds, changes, renames or removes.
+type counted struct {
+	n       int
+	do, did string
+}
+
+// countsOf returns the texts for the numbers that are not 0. Only the first one says "files".
+func countsOf(c space.SyncCounts, text func(x counted, n string) string) (parts []string) {
+	for _, x := range []counted{{c.Added, "add", "added"}, {c.Changed, "change", "changed"}, {c.Renamed, "rename", "renamed"}, {c.Deleted, "remove", "deleted"}} {
 		switch {
-		case p.n == 0:
+		case x.n == 0:
 		case len(parts) == 0:
-			parts = append(parts, p.word+" "+web.Plural(p.n, "1 file", "%d files"))
+			parts = append(parts, text(x, web.Plural(x.n, "1 file", "%d files")))
 		default:
-			parts = append(parts, p.word+" "+strconv.Itoa(p.n))
+			parts = append(parts, text(x, strconv.Itoa(x.n)))
 		}
 	}
+	return parts
+}
+
+// wouldText says what an update would change.
+func wouldText(c space.SyncCounts) string {
+	parts := countsOf(c, func(x counted, n string) string { return x.do + " " + n })
 	switch last := len(parts) - 1; last {
 	case -1:
 		return "This update would change no file."
@@ -219,7 +227,19 @@ func reasonWords(reason string) string {
 }
 
 // changesText says what an update changed.
-func changesText(c space.SyncCounts) string { return cmp.Or(c.Text(), "No file changed") }
+func changesText(c space.SyncCounts) string {
+	parts := countsOf(c, func(x counted, n string) string { return n + " " + x.did })
+	return cmp.Or(strings.Join(parts, ", "), "No file changed")
+}
+
+// scheduleWords says when a source is updated.
+func scheduleWords(st space.Sync) string {
+	every := everyWords(st.Every)
+	if !st.Paused || st.Every == 0 {
+		return every
+	}
+	return "Paused; " + strings.ToLower(every[:1]) + every[1:] + " before"
+}
 
 // everyWords says how often a source is updated.
 func everyWords(seconds int64) string {

@@ -106,16 +106,18 @@ func (f knownFact) How(alone bool) string {
 	case f.ByPerson && f.Client == facts.ToolCommand:
 		how = "on the command line"
 	case f.ByPerson:
-		how = web.OnPages
+		how = web.InBrowser
 	case f.Source == facts.Imported && f.Client != "":
 		how = "from " + f.Client
 	case f.Client == "":
-		return ""
+		return "" // the file was repaired or written by hand, so its other claims are not proven
 	case f.Source == facts.Inferred:
 		how = "inferred"
-	case f.Source != facts.Imported && alone:
+	case f.Source != facts.Explicit:
+		return ""
+	case alone:
 		how = "you said so"
-	case f.Source != facts.Imported:
+	default:
 		how = "a person said so"
 	}
 	if f.HasSure && f.Sure < 1 {
@@ -132,23 +134,14 @@ func (f knownFact) Guess() string {
 	return "The AI was " + f.percent() + " certain."
 }
 
-func (f knownFact) percent() string { return strconv.FormatFloat(f.Percent(), 'f', 0, 64) + " %" }
-
-// Day formats a day of the fact, such as 3 Nov 2026.
-func (knownFact) Day(day string) string {
-	t, err := time.Parse(time.DateOnly, day)
-	if err != nil {
-		return day
-	}
-	return web.Day(t)
-}
+func (f knownFact) percent() string { return strconv.FormatFloat(f.Percent(), 'f', 0, 64) + "\u00a0%" }
 
 // Do is the text of the button that confirms the fact, and Does says what the button does.
 func (f knownFact) Do() string {
 	switch {
 	case f.Expired:
 		return "Keep"
-	case f.Stated() && f.Confirmed != "":
+	case f.Stated():
 		return "Still true"
 	}
 	return "Confirm"
@@ -159,7 +152,7 @@ func (f knownFact) Does() string {
 	switch {
 	case f.Expired:
 		return "Removes the end date of the fact"
-	case f.Stated() && f.Confirmed != "":
+	case f.Stated():
 		return "Sets the last confirmation to today"
 	}
 	return "Says that the fact is true"

@@ -15,7 +15,7 @@ const (
 	MarkTheirs = "■■■ Their lines: ■■■"
 	// markTheirsBefore is the mark of earlier versions, in texts that are still open in a browser.
 	markTheirsBefore = "■■■ What is there now: ■■■"
-	MarkEnd          = "▲▲▲ Until here. Keep what is right and take the three marks out. ▲▲▲"
+	MarkEnd          = "▲▲▲ End of the conflict ▲▲▲"
 )
 
 // maxLines is the maximum number of lines that git merges, without the common first and last

@@ -3,11 +3,11 @@
 package remote
 
 import (
+	"cmp"
 	"embed"
 	"errors"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"satchel/auth"
@@ -64,6 +64,7 @@ type remotePage struct {
 	Held       *pendingList // nil if there are no pending files
 	User       string       // the owner's name, for commands
 	Soon       bool         // the next attempt starts within a minute
+	Synced     bool         // the confirmation says that a sync has just ended
 }
 
 type refusedItem struct {
@@ -95,7 +96,10 @@ func (s *pages) remotePage(v *web.Visit, m service.View, form newRemote, kept ke
 		Found: foundOf(m.ID, found, len(form.AllowSecrets)),
 	}
 	if st.Problem != "" {
-		body.Way = wayOn(st.Remedy, body.Owner && !st.GitHub)
+		body.Way = st.Do
+		if body.Owner && !st.GitHub {
+			body.Way = st.DoBelow
+		}
 	}
 	body.NewToken = body.Owner && !st.GitHub && (st.Problem == "auth" || st.Problem == "no_token") && st.Remote != nil && st.Remote.Kind != space.KindSSH
 	body.Soon = !st.NextTry.IsZero() && st.NextTry.Before(s.Now().Add(time.Minute))
@@ -125,7 +129,9 @@ func (s *pages) remotePage(v *web.Visit, m service.View, form newRemote, kept ke
 		return err
 	}
 	if p.Problem == "" {
-		p.Done = remoteSaid(v.R.URL.Query().Get("done"), st, body.Held != nil && body.Held.Count != 0)
+		done := v.R.URL.Query().Get("done")
+		p.Done = remoteSaid(done, st, body.Held != nil && body.Held.Count != 0)
+		body.Synced = done == "synced" && st.State == space.RemotePushed
 	}
 	p.Title, p.Label, p.Space, p.Current, p.Styles, p.Body = "Git remote", m.Name, &m, "remote", []string{"activity.css", "github.css"}, body
 	status := http.StatusOK
@@ -133,22 +139,6 @@ func (s *pages) remotePage(v *web.Visit, m service.View, form newRemote, kept ke
 		status = http.StatusBadRequest
 	}
 	return s.Page(v, status, "remote", p)
-}
-
-// Parts of the remedies for a failed push. Other places show them, too, such as the command line.
-const (
-	onThisPage = " on the page Git remote, or with satchel space remote set"
-	meanwhile  = "Meanwhile all changes are safe on this server"
-)
-
-// wayOn returns a remedy without what the page Git remote shows itself: that the changes are
-// safe, and the next attempt. form means that the page has the form of the remote.
-func wayOn(remedy string, form bool) string {
-	remedy, _, _ = strings.Cut(remedy, meanwhile)
-	if form {
-		remedy = strings.NewReplacer(onThisPage+" --branch satchel", " below", onThisPage, " below").Replace(remedy)
-	}
-	return strings.TrimSpace(remedy)
 }
 
 // remoteSaid returns the message that confirms what the visitor just did. It returns "" if
@@ -214,9 +204,8 @@ func (s *pages) setRemote(v *web.Visit) error {
 	switch {
 	case fault.CodeOf(err) == fault.Invalid:
 		problem := fault.PublicOf(err)
-		var blocked *egress.BlockedError
-		if errors.As(err, &blocked) {
-			problem = u.Hostname() + " is a local address. Only the operator of this server can connect local addresses, with “satchel space remote set”."
+		if blocked, ok := errors.AsType[*egress.BlockedError](err); ok {
+			problem = cmp.Or(blocked.Host, u.Hostname()) + " is not a public address. Only the operator of this server can connect such addresses, with “satchel space remote set”."
 		}
 		return s.remoteAgain(v, m, form, nil, web.Page{Problem: problem, Field: "remote-url"})
 	case err != nil:

@@ -129,7 +129,11 @@ func (s *pages) reviewsPage(v *web.Visit, m service.View, p web.Page) (err error
 		d.Client = web.Shorten(d.Client, 60)
 		body.Decided = append(body.Decided, decisionItem{d, web.ShownPath(d.Path, web.WholePath)})
 	}
-	p.Title, p.Wide, p.Current, p.Space, p.Styles, p.Body = "Changes to confirm", true, "activity", &m, []string{"activity.css"}, body
+	current := "activity"
+	if len(body.Reviews) > 0 {
+		current = "reviews" // the sidebar has an entry while changes wait
+	}
+	p.Title, p.Wide, p.Current, p.Space, p.Styles, p.Body = "Changes to confirm", true, current, &m, []string{"activity.css"}, body
 	status := http.StatusOK
 	if p.Problem != "" {
 		status = http.StatusConflict

@@ -55,7 +55,7 @@ func deadLink(err error) error {
 	switch fault.CodeOf(err) {
 	case fault.Unauthenticated, fault.NotFound:
 		return &web.PageError{Status: http.StatusNotFound, Title: "This link is no longer valid",
-			Text: "A sign-in link works once, and only for a short time. Ask an admin of this server for a new link. The operator of the server can make one with the command bin/satchel login-link."}
+			Text: "A sign-in link works once, and only for a short time. Ask an admin of this server for a new link, or make one on the server’s command line."}
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"satchel/auth/passkey"
@@ -142,6 +143,15 @@ func (s *pages) beginAddPasskey(v *web.Visit) error {
 	return s.beginCeremony(v, web.FlowPasskeyAdd, options, data)
 }
 
+// freeName returns name, with a number if the person already has a passkey of that name.
+func freeName(name string, keys []store.Passkey) string {
+	free := name
+	for n := 2; slices.ContainsFunc(keys, func(k store.Passkey) bool { return k.Name == free }); n++ {
+		free = name + " " + strconv.Itoa(n)
+	}
+	return free
+}
+
 // finishAddPasskey handles POST /account/passkeys/finish.
 func (s *pages) finishAddPasskey(v *web.Visit) error {
 	in, f, err := s.finishCeremony(v, web.FlowPasskeyAdd)
@@ -160,6 +170,11 @@ func (s *pages) finishAddPasskey(v *web.Visit) error {
 	if name == "" {
 		name = web.DeviceOf(v.Session.Agent)
 	}
+	keys, err := s.Accounts.Passkeys(v.R.Context(), v.User.ID)
+	if err != nil {
+		return err
+	}
+	name = freeName(name, keys)
 	err = s.Accounts.AddPasskey(v.R.Context(), v.By(), store.Passkey{ID: id, User: v.User.ID, Name: name, Credential: credential})
 	if err != nil {
 		return err

@@ -168,13 +168,8 @@
         before.main.focus();
       });
       scrollTo(0, 0);
-      const problem = now.querySelector('#problem');
-      const wrong = problem && now.querySelector('[aria-invalid="true"]');
-      if (wrong) { // as in shell.js
-        problem.classList.add('at-field');
-        wrong.closest('.field').append(problem);
-      }
-      (wrong ?? problem ?? now).focus();
+      (now.querySelector('#problem') ?? now).focus();
+      document.dispatchEvent(new Event('newpage')); // shell.js moves a problem to its field
       begin(now);
     });
     request.send(data);

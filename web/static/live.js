@@ -52,10 +52,10 @@
       // What is on the screen stays where it is: the new ones go above it.
       const above = document.documentElement.scrollHeight;
       for (const li of fresh.reverse()) list.prepend(document.adoptNode(li));
-    // A conversation that goes on has a new bar above its new changes.
-    for (const bar of list.querySelectorAll('.turn')) {
-      if (next.getElementById(`c${bar.id.slice(1)}`) && !next.getElementById(bar.id)) bar.remove();
-    }
+      // A conversation that goes on has a new bar above its new changes.
+      for (const bar of list.querySelectorAll('.turn')) {
+        if (next.getElementById(`c${bar.id.slice(1)}`) && !next.getElementById(bar.id)) bar.remove();
+      }
       part(next, 'reviews');
       const grown = document.documentElement.scrollHeight - above;
       if (list.getBoundingClientRect().top < 0) scrollBy(0, grown);

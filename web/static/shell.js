@@ -7,7 +7,20 @@
   const link = side?.querySelector('a.jump');
 
   document.addEventListener('click', (e) => {
-    for (const d of document.querySelectorAll('details.menu[open]')) if (!d.contains(e.target) || e.target.closest('[popovertarget]')) d.open = false;
+    const asks = e.target.closest('[popovertarget]');
+    for (const d of document.querySelectorAll('details.menu[open]')) {
+      if (d.contains(e.target) && !asks) continue;
+      d.open = false;
+      if (!d.contains(asks)) continue;
+      // The dialog cannot give the focus back to a button in a closed menu.
+      const dialog = document.getElementById(asks.getAttribute('popovertarget'));
+      const back = (t) => {
+        if (t.newState !== 'closed') return;
+        dialog.removeEventListener('toggle', back);
+        d.querySelector('summary').focus();
+      };
+      dialog.addEventListener('toggle', back);
+    }
   });
   document.addEventListener('keydown', (e) => {
     const d = e.key === 'Escape' && document.querySelector('details.menu[open]');
@@ -28,7 +41,7 @@
   const moveProblem = () => {
     const problem = document.getElementById('problem');
     const wrong = problem && document.querySelector('main .field :is(input, select, textarea)[aria-invalid="true"]');
-    if (!wrong) return;
+    if (!wrong?.checkVisibility()) return; // such as a text whose editor has replaced the field
     problem.classList.add('at-field');
     (wrong.closest('.pick') ?? wrong).after(problem);
     wrong.focus();

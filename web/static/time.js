@@ -5,6 +5,7 @@
   const form = (dateStyle, timeStyle) => new Intl.DateTimeFormat(undefined, { dateStyle, timeStyle });
   const forms = {
     whole: form('medium', 'short'), day: form('medium'), clock: form(undefined, 'short'),
+    date: new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone: 'UTC' }),
   };
   const { locale } = forms.whole.resolvedOptions();
 
@@ -14,7 +15,7 @@
     if (e.dataset.as === 'ago') {
       e.title = `${forms.whole.format(at)} (${utc})`;
     } else {
-      e.title = utc;
+      if (e.dataset.as !== 'date') e.title = utc;
       e.textContent = forms[e.dataset.as].format(at);
       e.lang = locale;
       e.dir = 'auto';

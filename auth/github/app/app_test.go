@@ -155,9 +155,9 @@ func TestCreatesARepository(t *testing.T) {
 	}{
 		{"one's own", "ada", app.NewRepository{Name: "memory", Private: true}, "ada/memory", ""},
 		{"one's own by name", "ada", app.NewRepository{Owner: "ADA", Name: "memory-2", Private: true}, "ada/memory-2", ""},
-		{"an organisation's", "ada", app.NewRepository{Owner: "acme", Name: "memory", Private: true}, "acme/memory", ""},
+		{"an organization's", "ada", app.NewRepository{Owner: "acme", Name: "memory", Private: true}, "acme/memory", ""},
 		{"a name that is taken", "ada", app.NewRepository{Name: "notes"}, "", fault.Conflict},
-		{"of an organisation that is not theirs", "mallory", app.NewRepository{Owner: "acme", Name: "mine"}, "", fault.Forbidden},
+		{"of an organization that is not theirs", "mallory", app.NewRepository{Owner: "acme", Name: "mine"}, "", fault.Forbidden},
 		{"of no account", "ada", app.NewRepository{Owner: "../user", Name: "x"}, "", fault.Invalid},
 		{"a path", "ada", app.NewRepository{Name: "a/b"}, "", fault.Invalid},
 		{"a parent", "ada", app.NewRepository{Name: ".."}, "", fault.Invalid},

@@ -87,7 +87,7 @@ func TestAttackInstallationOfAnotherApp(t *testing.T) {
 	}
 }
 
-// Attack: an organisation has the App. Everybody who may read one of its repositories sees
+// Attack: an organization has the App. Everybody who may read one of its repositories sees
 // the installation. Only people who may push can connect a repository.
 func TestAttackVictimOrganisation(t *testing.T) {
 	for _, c := range []struct {

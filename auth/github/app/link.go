@@ -357,7 +357,7 @@ func (c *Client) permission(ctx context.Context, token, fullName, login string, 
 	return answer.Permission, nil
 }
 
-// AskApproval records that a person asked the owner of an organisation to install the App,
+// AskApproval records that a person asked the owner of an organization to install the App,
 // to connect a repository to the space.
 func (c *Client) AskApproval(ctx context.Context, id space.SpaceID, user space.UserID) error {
 	return c.o.Store.AskForApproval(ctx, id, user)

@@ -58,7 +58,7 @@ func (c *Client) Manifest(state string, n NewApp) (action string, body []byte, e
 	action = c.o.URL + "/settings/apps/new"
 	if org := n.Organisation; org != "" {
 		if !loginForm().MatchString(org) {
-			return "", nil, fault.New(fault.Invalid, "That is not the name of an organisation: copy it from the address of its page at GitHub.")
+			return "", nil, fault.New(fault.Invalid, "That is not the name of an organization: copy it from the address of its page at GitHub.")
 		}
 		action = c.o.URL + "/organizations/" + url.PathEscape(org) + "/settings/apps/new"
 	}

@@ -27,7 +27,7 @@ func TestManifest(t *testing.T) {
 	}{
 		{"a person's", "https://github.com", "https://notes.example.com", true, false, false, "",
 			"https://github.com/settings/apps/new?state=a%26b", "contents:write metadata:read", "push repository"},
-		{"an organisation's", "https://github.com", "https://notes.example.com", true, false, false, "acme",
+		{"an organization's", "https://github.com", "https://notes.example.com", true, false, false, "acme",
 			"https://github.com/organizations/acme/settings/apps/new?state=a%26b", "contents:write metadata:read", "push repository"},
 		{"at GitHub Enterprise", "https://git.example.com/", "https://notes.example.com", true, false, false, "acme",
 			"https://git.example.com/organizations/acme/settings/apps/new?state=a%26b", "contents:write metadata:read", "push repository"},

@@ -97,7 +97,7 @@ type Repository struct {
 
 // NewApp holds an admin's choices for a new App.
 type NewApp struct {
-	// Organisation is the login of the organisation that will own the App. If it is empty,
+	// Organisation is the login of the organization that will own the App. If it is empty,
 	// the person who presses the button will own the App.
 	Organisation string
 	// Creates requests the permission to create repositories. At GitHub, this permission
@@ -110,7 +110,7 @@ type NewApp struct {
 
 // NewRepository describes the repository that FinishCreate creates.
 type NewRepository struct {
-	Owner       string // login of the person or of an organisation; empty for the person
+	Owner       string // login of the person or of an organization; empty for the person
 	Name        string
 	Description string
 	Private     bool

@@ -33,7 +33,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is a GitHub with three people. ada owns ada/notes, ada/diary and the organisation
+// world is a GitHub with three people. ada owns ada/notes, ada/diary and the organization
 // acme with acme/wiki. bob is a member of acme who may read. mallory belongs to none of
 // these. On this server ann is ada, and eve is mallory.
 type world struct {

@@ -136,7 +136,7 @@ func (s *Server) selection(repositories []string) url.Values {
 	return form
 }
 
-// Approve approves the oldest request of an organisation's member in an owner's browser. It
+// Approve approves the oldest request of an organization's member in an owner's browser. It
 // returns the redirect, which has no state.
 func (s *Server) Approve(login, org string, repositories ...string) (*url.URL, error) {
 	form := s.selection(repositories)

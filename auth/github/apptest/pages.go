@@ -390,7 +390,7 @@ func (s *Server) manage(v *visit) {
 	http.Redirect(v, v.r, v.r.URL.RequestURI(), http.StatusSeeOther)
 }
 
-// requestsPage lists the members' requests to an organisation's owners. A form on the page approves
+// requestsPage lists the members' requests to an organization's owners. A form on the page approves
 // or deletes a request.
 func (s *Server) requestsPage(v *visit) {
 	on := v.w.account(v.r.PathValue("org"))

@@ -1,5 +1,5 @@
 // Package apptest simulates GitHub for tests, on one loopback origin: people,
-// organisations, repositories, Apps and their installations, the pages on which a
+// organizations, repositories, Apps and their installations, the pages on which a
 // browser submits forms, the REST API under /api/v3, webhooks, and git over HTTP.
 //
 //	gh := apptest.Start(t, apptest.Options{})

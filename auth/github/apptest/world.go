@@ -18,13 +18,13 @@ import (
 	"time"
 )
 
-// account is a person or an organisation.
+// account is a person or an organization.
 type account struct {
 	id      int64
 	login   string
 	org     bool
-	members map[int64]string // roles in an organisation: "admin" (an owner) or "member"
-	base    string           // every member's permission for the organisation's repositories
+	members map[int64]string // roles in an organization: "admin" (an owner) or "member"
+	base    string           // every member's permission for the organization's repositories
 }
 
 // repository keeps its git directory when its name changes.
@@ -58,7 +58,7 @@ type installation struct {
 	permissions map[string]string
 }
 
-// pending is a member's request to install an app on an organisation.
+// pending is a member's request to install an app on an organization.
 type pending struct {
 	id                 int64
 	app                *app
@@ -211,7 +211,7 @@ func (w *world) reaches(t *token, r *repository) bool {
 }
 
 // sees reports whether GitHub lists the installation to a person. It does so if the
-// installation is on the person's account or on an organisation of which they are a member,
+// installation is on the person's account or on an organization of which they are a member,
 // or if it includes a repository of which they are a collaborator.
 func (w *world) sees(p *account, i *installation) bool {
 	return i.account == p || i.account.members[p.id] != "" ||
@@ -230,13 +230,13 @@ func (s *Server) AddPerson(login string) int64 {
 	})
 }
 
-// ID returns the id of a person or an organisation.
+// ID returns the id of a person or an organization.
 func (s *Server) ID(login string) int64 {
 	return read(s, func(w *world) int64 { return must(w.account(login), login).id })
 }
 
-// AddOrg creates an organisation, and returns its id. members maps logins to the role "admin"
-// (an owner) or "member". base is the members' permission for the organisation's repositories.
+// AddOrg creates an organization, and returns its id. members maps logins to the role "admin"
+// (an owner) or "member". base is the members' permission for the organization's repositories.
 func (s *Server) AddOrg(login, base string, members map[string]string) int64 {
 	return read(s, func(w *world) int64 {
 		o := &account{id: w.id(), login: login, org: true, base: base, members: map[int64]string{}}
@@ -256,7 +256,7 @@ func set(roles map[int64]string, id int64, role string) {
 	}
 }
 
-// SetRole sets a person's role in an organisation. "" ends the membership.
+// SetRole sets a person's role in an organization. "" ends the membership.
 func (s *Server) SetRole(org, login, role string) {
 	s.with(func(w *world) { set(must(w.account(org), org).members, must(w.account(login), login).id, role) })
 }
@@ -337,7 +337,7 @@ func (s *Server) DeleteRepository(repo string) {
 	})
 }
 
-// RenameAccount changes the login of a person or an organisation.
+// RenameAccount changes the login of a person or an organization.
 func (s *Server) RenameAccount(login, to string) {
 	s.with(func(w *world) { must(w.account(login), login).login = to })
 }

@@ -42,7 +42,7 @@ type Email struct {
 	Verified bool   `json:"verified"`
 }
 
-// Membership is a membership in an organisation, active or pending.
+// Membership is a membership in an organization, active or pending.
 type Membership struct{ Org, State string }
 
 // Behaviour describes faults of the server. The zero value has none. Paths have the form

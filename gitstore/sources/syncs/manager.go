@@ -296,7 +296,11 @@ func (m *Manager) Overlay(s *space.Source) {
 	}
 	switch st := space.SyncState(e.row.State); {
 	case e.row.Problem != "":
-		s.State, s.Problem = space.SourceFailed, cmp.Or(s.Problem, e.row.Problem)
+		problem := e.row.Problem
+		if e.row.Next != 0 && (st == space.SyncFailed || st == space.SyncLimited) {
+			problem += " Satchel tries again later."
+		}
+		s.State, s.Problem = space.SourceFailed, cmp.Or(s.Problem, problem)
 	case e.run != nil || st == space.SyncNew:
 		s.State = space.SourceWaiting
 	}

@@ -105,7 +105,11 @@ func TestFailuresKeepTheLastGoodVersion(t *testing.T) {
 		b.wantShown(good)
 		s, err := b.sources.Find("handbook")
 		must(t, err)
-		if b.Overlay(&s); s.State != space.SourceFailed || s.Problem != r.Problem {
+		problem := r.Problem
+		if state == space.SyncFailed || state == space.SyncLimited {
+			problem += " Satchel tries again later."
+		}
+		if b.Overlay(&s); s.State != space.SourceFailed || s.Problem != problem {
 			t.Errorf("%s: the source is %s: %s", state, s.State, s.Problem)
 		}
 		b.server.Inject(nil)

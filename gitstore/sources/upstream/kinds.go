@@ -30,10 +30,11 @@ func Kinds() []Kind {
 // Open returns the upstream with a kind and settings, which are a JSON object. The error is a
 // fault.Invalid that names the wrong setting, if it is known.
 func Open(kind string, settings []byte) (Upstream, error) {
-	u, err := newOf(kind)
+	k, err := named(kind)
 	if err != nil {
 		return nil, err
 	}
+	u := k.New()
 	if err := decode(settings, u); err != nil {
 		return nil, err
 	}
@@ -43,21 +44,26 @@ func Open(kind string, settings []byte) (Upstream, error) {
 // At returns the upstream of a kind at an address, with defaults. The error is a fault.Invalid
 // that names the field "kind" or "url".
 func At(kind, address string) (Upstream, error) {
-	address = strings.TrimSpace(address)
-	at, err := url.Parse(address)
-	if err != nil {
-		return nil, fault.Wrap(err, fault.Invalid, "This is not an address. Paste one such as https://docs.example.com/.").In("url")
-	}
-	u, err := newOf(kind)
+	k, err := named(kind)
 	if err != nil {
 		return nil, err
 	}
-	for _, k := range Kinds() {
-		if k.Name == kind && k.Recognize != nil {
-			if found := k.Recognize(at); found != nil {
-				return found, nil
-			}
+	address = strings.TrimSpace(address)
+	at, err := pasted(address)
+	if local, perr := url.Parse(address); err != nil && kind == "git" && perr == nil {
+		at, err = local, nil // git also reads paths of this machine
+	}
+	if err != nil {
+		return nil, err
+	}
+	if k.Recognize != nil {
+		if found := k.Recognize(at); found != nil {
+			return found, nil
 		}
+	}
+	u := k.New()
+	if kind != "git" {
+		address = at.String()
 	}
 	if !slices.Contains(Settings(u), "url") {
 		return nil, fault.New(fault.Invalid, "The kind %s does not read this address.", kind).In("url")
@@ -69,27 +75,35 @@ func At(kind, address string) (Upstream, error) {
 	return u, decode(settings, u)
 }
 
-// newOf returns the upstream of a kind without settings.
-func newOf(kind string) (Upstream, error) {
+// named returns the kind with a name.
+func named(name string) (Kind, error) {
 	var names []string
 	for _, k := range Kinds() {
-		if k.Name == kind {
-			return k.New(), nil
+		if k.Name == name {
+			return k, nil
 		}
 		names = append(names, k.Name)
 	}
-	return nil, fault.New(fault.Invalid, "There is no kind of source %q. The kinds are %s.", kind, strings.Join(names, ", ")).In("kind")
+	return Kind{}, fault.New(fault.Invalid, "There is no kind of source %q. The kinds are %s.", name, strings.Join(names, ", ")).In("kind")
 }
 
-// Recognize returns the kind of a URL that a person pasted, and its settings with defaults.
-func Recognize(address string) (Kind, Upstream, error) {
-	address = strings.TrimSpace(address)
+// pasted reads an address that a person pasted, with or without https://.
+func pasted(address string) (*url.URL, error) {
 	if !strings.Contains(address, "://") {
 		address = "https://" + address
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
-		return Kind{}, nil, fault.New(fault.Invalid, "This is not an address. Paste one such as https://docs.example.com/.").In("url")
+		return nil, fault.New(fault.Invalid, "This is not an address. Paste one such as https://docs.example.com/.").In("url")
+	}
+	return u, nil
+}
+
+// Recognize returns the kind of a URL that a person pasted, and its settings with defaults.
+func Recognize(address string) (Kind, Upstream, error) {
+	u, err := pasted(strings.TrimSpace(address))
+	if err != nil {
+		return Kind{}, nil, err
 	}
 	for _, k := range Kinds() {
 		if k.Recognize == nil {

@@ -39,6 +39,8 @@ func TestAt(t *testing.T) {
 		{"github", "https://github.com/nuxt/nuxt/tree/main/docs", `{"repo":"nuxt/nuxt","branch":"main","content_path":"docs"}`},
 		{"git", "https://github.com/nuxt/nuxt", `{"url":"https://github.com/nuxt/nuxt"}`},
 		{"git", "/srv/notes", `{"url":"/srv/notes"}`},
+		{"github", "github.com/nuxt/nuxt", `{"repo":"nuxt/nuxt"}`},
+		{"feed", "blog.example/entries", `{"url":"https://blog.example/entries"}`},
 		{"feed", "https://blog.example/entries", `{"url":"https://blog.example/entries"}`},
 	} {
 		u, err := upstream.At(c.kind, c.address)

@@ -55,7 +55,7 @@ func document(ctx context.Context, env *Env, address string, limit int64) (*answ
 		out, _ := errors.AsType[*outsideError](err)
 		return nil, fault.Wrap(err, fault.Invalid, "%s leads to %s. Enter the new address.", u, out.to).In("url")
 	case errors.Is(err, errFailed):
-		return nil, fault.Wrap(err, fault.Unavailable, "The site %s does not answer. Satchel tries again later.", u.Host)
+		return nil, fault.Wrap(err, fault.Unavailable, "The site %s does not answer.", u.Host)
 	default:
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func document(ctx context.Context, env *Env, address string, limit int64) (*answ
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusUnavailableForLegalReasons:
 		return nil, fault.New(fault.Forbidden, "The site %s refuses this server. Ask its operator, or choose another address.", u.Host)
 	}
-	return nil, fault.New(fault.Unavailable, "The site %s answers with status %d. Satchel tries again later.", u.Host, a.status)
+	return nil, fault.New(fault.Unavailable, "The site %s answers with status %d.", u.Host, a.status)
 }
 
 // documentState returns the state of a source that is one document.

@@ -95,7 +95,7 @@ func (c *webClient) readRobots(ctx context.Context, site *url.URL) ([]string, er
 	case a.status >= 400 && a.status < 500, a.status == http.StatusNotModified:
 		return nil, nil
 	case a.status != http.StatusOK:
-		return nil, fault.New(fault.Unavailable, "The site %s cannot answer now. Satchel tries again later.", site.Host)
+		return nil, fault.New(fault.Unavailable, "The site %s cannot answer now.", site.Host)
 	}
 	data, err := robotstxt.FromBytes(tolerant(a.content[:min(len(a.content), maxRobots)]))
 	if err != nil {
@@ -200,7 +200,7 @@ func (c *webClient) try(ctx context.Context, u *url.URL, header func(*url.URL) h
 			after := retryAfter(a.header, c.now())
 			if after > maxPatience || n == maxTries {
 				return nil, &fault.Error{Code: fault.Limited, RetryAfter: cmp.Or(after, 5*time.Minute),
-					Public: fmt.Sprintf("The site %s asks Satchel to wait. Satchel tries again later.", u.Host), Err: fmt.Errorf("%s answers %d", u, a.status)}
+					Public: fmt.Sprintf("The site %s asks Satchel to wait.", u.Host), Err: fmt.Errorf("%s answers %d", u, a.status)}
 			}
 			backoff = max(after, backoff)
 			c.pause = min(2*c.pause, maxPause)

@@ -167,7 +167,7 @@ func (c *crawl) visit(ctx context.Context, j job, start bool) error {
 		return nil
 	case errors.Is(err, errFailed):
 		if c.failures++; start || c.failures >= maxFailures {
-			return fault.Wrap(err, fault.Unavailable, "The site %s does not answer. Satchel tries again later.", j.url.Host)
+			return fault.Wrap(err, fault.Unavailable, "The site %s does not answer.", j.url.Host)
 		}
 		c.env.Logger.WarnContext(ctx, "a page cannot be read", "url", j.url.String(), "error", err)
 		return c.skip(ctx, j.url, Failed)

@@ -52,7 +52,7 @@ func (c *crawl) discover(ctx context.Context) error {
 			c.clients[start.Host] = client
 			sitemaps, err := client.readRobots(ctx, start)
 			if errors.Is(err, errFailed) {
-				return fault.Wrap(err, fault.Unavailable, "The site %s does not answer. Satchel tries again later.", start.Host)
+				return fault.Wrap(err, fault.Unavailable, "The site %s does not answer.", start.Host)
 			}
 			if err != nil {
 				return err

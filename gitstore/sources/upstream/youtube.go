@@ -141,7 +141,7 @@ func (e *videoError) fault() error {
 	case Blocked:
 		return fault.Wrap(e, fault.Forbidden, "YouTube refuses this server, as it refuses many addresses of cloud providers. Install yt-dlp on the server, or upload transcripts as .vtt or .srt.")
 	case RateLimited:
-		f := fault.Wrap(e, fault.Limited, "YouTube asks Satchel to wait. Satchel tries again later.")
+		f := fault.Wrap(e, fault.Limited, "YouTube asks Satchel to wait.")
 		f.RetryAfter = cmp.Or(e.retry, time.Hour)
 		return f
 	case Missing:
@@ -149,7 +149,7 @@ func (e *videoError) fault() error {
 	case NoCaptions:
 		return fault.Wrap(e, fault.NotFound, "None of the videos has captions. Upload transcripts as .vtt or .srt.")
 	}
-	return fault.Wrap(e, fault.Unavailable, "YouTube does not answer as expected. Satchel tries again later.")
+	return fault.Wrap(e, fault.Unavailable, "YouTube does not answer as expected.")
 }
 
 // Fetch gives the transcripts of new videos to the sink, and keeps those that the source has.

@@ -173,7 +173,7 @@ func apiError(err error) error {
 }
 
 // maxKeyFile is how many bytes of a file with a key are read. The signed tokens of large
-// organisations, which are also accepted as keys, can have a few thousand bytes.
+// organizations, which are also accepted as keys, can have a few thousand bytes.
 const maxKeyFile = 32 << 10
 
 func (f *apiFlags) client(ctx context.Context, c *call) (*apiclient.Client, error) {
