@@ -100,7 +100,7 @@ for (const javaScriptEnabled of [true, false]) {
       await look(page, 'app-none');
       // Others install it on their own accounts only if it is public.
       await page.getByRole('checkbox', { name: /other people on this server/i }).check();
-      await page.getByRole('checkbox', { name: /can create new repositories/i }).check();
+      await page.getByRole('checkbox', { name: /let the app create repositories/i }).check();
       await press(page, /create the app at github/i);
       // With scripts the form goes on by itself.
       if (!javaScriptEnabled) {
