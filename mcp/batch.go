@@ -18,8 +18,12 @@ const maxBatch = 50
 func (s *Server) batch(w http.ResponseWriter, r *http.Request, p auth.Principal, body []byte) {
 	refuse := func(e *rpcError) { s.refuse(w, "malformed", e, nil) }
 	found, e := s.sessionOf(r, p)
+	// Requests of version 2025-03-26 do not name their version; all newer ones do.
+	if named := r.Header.Get(protocol.HeaderProtocolVersion); e != nil && (named == "" || named == protocol.ProtocolVersion20250326) {
+		refuse(e)
+		return
+	}
 	if e != nil || found.version != protocol.ProtocolVersion20250326 {
-		// Clients of newer versions get this answer with or without a session.
 		refuse(errorf(protocol.INVALID_REQUEST, "Batches are not part of this protocol version. Send one message per request."))
 		return
 	}

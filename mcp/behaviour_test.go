@@ -192,6 +192,10 @@ func TestBatchOf20250326(t *testing.T) {
 	if p := r.legacy("ann", session, `[{"jsonrpc":"2.0","method":"notifications/initialized"}]`); p.status != 202 || p.body != "" {
 		t.Errorf("notifications alone: status %d, %q", p.status, p.body)
 	}
+	// A client of this version whose session has ended learns so, and initializes again.
+	if p := r.legacy("ann", "gone", `[{"jsonrpc":"2.0","id":1,"method":"ping"}]`); p.status != 404 {
+		t.Errorf("a session that ended: status %d, %q", p.status, p.body)
+	}
 }
 
 func TestProgressIsLimitedAndIncreases(t *testing.T) {

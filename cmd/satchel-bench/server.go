@@ -131,7 +131,7 @@ func (s *server) admin(ctx context.Context, into any, args ...string) error {
 	return json.Unmarshal(out, into)
 }
 
-// user makes a person with a space, and a client of theirs.
+// user adds a person, who gets a space, and returns a client that is connected as that person.
 func (s *server) user(ctx context.Context, name string) (*client, error) {
 	var u struct{ Name string }
 	if err := s.admin(ctx, &u, "user", "add", name); err != nil {

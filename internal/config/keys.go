@@ -113,7 +113,7 @@ func keys(c *Config) []key {
 		row("auth.session_lifetime", &auth.SessionLifetime, duration, 180*day, "How long a browser stays signed in at most. It is signed out earlier after 30 days without a visit.", durations(time.Second, 3650*day)),
 		row("auth.registration", &auth.Registration, boolean, true, "Whether clients may register themselves, as Cursor and others must."),
 		row("auth.client_documents", &auth.ClientDocuments, boolean, true, "Whether clients can name a metadata document for the server to fetch. The server knows those of Claude, ChatGPT and VS Code without fetching."),
-		row("auth.rate", &auth.Rate, decimal, 120, "Requests per minute from one address to pages that need no key: sign-in and the authorization server. Half as many may come at once, and half as many clients can register in an hour.", numbers(0.01, 1_000_000)),
+		row("auth.rate", &auth.Rate, decimal, 120, "Requests per minute from one address to pages that need no key: sign-in and the authorization server. At most half this number of requests may come at once, and at most half this number of clients can register in an hour.", numbers(0.01, 1_000_000)),
 
 		row("auth.issuer.url", &issuer.URL, str, "", "Issuer whose access tokens clients bring, in place of the built-in authorization server: Auth0, Keycloak, Entra, Supabase.", issuerURL),
 		row("auth.issuer.audience", &issuer.Audience, list, nil, "Required audience (aud) of a token; empty for the URL of the MCP endpoint."),
@@ -177,7 +177,7 @@ func keys(c *Config) []key {
 		secretRow("snapshot.token", &c.Snapshot.Token, "Token that may push to the repository."),
 		row("snapshot.restricted", &c.Snapshot.Restricted, boolean, false, "Whether sources that only named people can read are pushed to the repository too."),
 
-		row("search.wait", &c.Search.Wait, duration, 2*time.Second, "How long after an index has fallen behind its space searches still wait for it. After this time, searches do not wait, and say by how much the index is behind.", durations(0, time.Minute)),
+		row("search.wait", &c.Search.Wait, duration, 2*time.Second, "If an index falls behind its space, searches wait for the index until it has been behind for this time. After this time, searches do not wait, and say by how much the index is behind.", durations(0, time.Minute)),
 		row("search.models_wait", &c.Search.ModelsWait, duration, 1500*time.Millisecond, "How long one search waits for all the models below together. At most a fifth of this time is for the vector of its query.", durations(5*time.Millisecond, time.Minute)),
 
 		row("search.embeddings.url", &embeddings.URL, str, "", "URL of an endpoint in OpenAI's form, such as http://127.0.0.1:11434/v1, or unix:/path of a socket; empty for none.", endpointURL),

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// codec reads and writes one type of value. The message about an invalid value contains form.
+// codec reads and writes one type of value. The message about an invalid value says that the value
+// must be form.
 type codec[T any] struct {
 	form   string   // the form of values, such as "a duration such as 45s, 10m or 90d"
 	name   string   // the name of the type in the reference, such as "duration"
@@ -34,7 +35,8 @@ var (
 	boolean  = codec[bool]{"true or false", "true, false", []string{"!!bool", "!!str"}, parseBool, strconv.FormatBool}
 	duration = codec[time.Duration]{durationForm, "duration", []string{"!!str"}, ParseDuration, FormatDuration}
 	size     = codec[int64]{sizeForm, "size", []string{"!!str", "!!int"}, ParseSize, FormatSize}
-	// list is a YAML sequence of texts. Elsewhere the texts are separated by commas.
+	// list is a sequence of texts in YAML. In flags and environment variables, commas separate the
+	// texts.
 	list = codec[[]string]{"a list of texts", "list", []string{"!!seq"}, parseList, func(l []string) string { return strings.Join(l, ",") }}
 )
 
@@ -104,7 +106,8 @@ func ParseDuration(s string) (time.Duration, error) {
 	return days + d, nil
 }
 
-// FormatDuration returns a text for ParseDuration without zero units: "10m" and not "10m0s".
+// FormatDuration formats a duration so that ParseDuration can read it. It leaves out zero units at
+// the end: "10m" and not "10m0s".
 func FormatDuration(d time.Duration) string {
 	if d >= day && d%day == 0 {
 		return strconv.FormatInt(int64(d/day), 10) + "d"
@@ -142,7 +145,7 @@ func ParseSize(s string) (int64, error) {
 		}
 		return int64(n) * unit, nil
 	}
-	// Only a size with a unit may have a fraction, and people do not write "1e3".
+	// Only a size in KiB or a larger unit may have a fraction. Exponents such as "1e3" are refused.
 	f, err := strconv.ParseFloat(num, 64)
 	if err != nil || unit == 1 || strings.Trim(num, "0123456789.") != "" || f*float64(unit) >= math.MaxInt64 {
 		return 0, bad

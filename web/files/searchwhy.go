@@ -65,7 +65,7 @@ func reasonsOf(e *rank.Explanation) *reasons {
 	slices.SortStableFunc(out.Words, func(a, b reasonWord) int { return cmp.Compare(b.score, a.score) })
 	for i := 1; i < len(e.Steps); i++ {
 		was, is := e.Steps[i-1].Score, e.Steps[i].Score
-		if was <= 0 || math.Abs(is/was-1) < smallestStep {
+		if was <= 0 || math.Abs(is/was-1) < smallestStep || len(out.Words) == 1 && e.Steps[i].What == rank.AllWords {
 			continue
 		}
 		out.Steps = append(out.Steps, reasonStep{strings.TrimSuffix(e.Steps[i].What, "."), percent(is/was - 1)})

@@ -78,7 +78,7 @@ type putResult int
 
 const (
 	queued    putResult = iota
-	duplicate           // a letter with the same key, or enough letters to the person, within mailPause
+	duplicate           // within mailPause, a letter with the same key was accepted, or maxUsedLetters letters about used links
 	full                // too many letters wait, or the outbox is closed
 )
 
@@ -141,10 +141,11 @@ func (o *outbox) run(ctx context.Context, send func(context.Context, letter)) {
 // address.
 type mailedPage struct {
 	Lifetime time.Duration
-	Return   string // the address where this tab continues
+	Return   string // where the tab that shows this page continues after the sign-in
 }
 
-// mailLink handles POST /signin/mail. The answer is the same for everybody.
+// mailLink handles POST /signin/mail. The answer does not depend on whether a user
+// has the address.
 func (s *pages) mailLink(v *web.Visit) error {
 	to := strings.TrimSpace(v.R.PostFormValue("email"))
 	back := web.LocalPath(v.R.PostFormValue("return"))

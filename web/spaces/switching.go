@@ -95,6 +95,9 @@ func nameProblem(err error, name string) string {
 	if fault.CodeOf(err) == fault.Conflict {
 		return "You already have a space " + web.Shorten(name, 60) + ". Choose another name."
 	}
+	if words := strings.Fields(strings.ToLower(name)); fault.CodeOf(err) == fault.Invalid && len(words) > 1 {
+		return "A name cannot contain spaces. Try “" + web.Shorten(strings.Join(words, "-"), 60) + "”."
+	}
 	return fault.PublicOf(err)
 }
 

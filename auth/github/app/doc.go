@@ -7,11 +7,12 @@
 // The package guarantees:
 //
 //   - A repository is connected only after a visit of the person to GitHub. During the
-//     visit, GitHub confirms with the person's own token that this App is installed on
-//     the repository and that the person may push to it.
+//     visit, this server asks GitHub with the person's own token. GitHub confirms that this
+//     App is installed on the repository and that the person may push to it.
 //   - Data from a browser or a webhook (an installation ID, a repository name, an
 //     event) is never trusted. It can only cause a request to GitHub.
-//   - An installation token is valid for one repository and its contents only.
+//   - An installation token is valid for one repository only, and only for its contents
+//     and metadata.
 //   - Tokens are never stored on disk or logged, and a person's token is revoked at
 //     the end of the visit.
 //

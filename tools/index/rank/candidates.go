@@ -145,7 +145,7 @@ func (s *Source) byDocument(best []chunkMatch, cover *coverage, lead float64, ex
 		f.rescore("The beginning of the page has words of the search.", f.Score+leading[i])
 		what := "One passage has some words of the search."
 		if explain && cover.whole(f.terms) {
-			what = "One passage has all words of the search."
+			what = AllWords
 		}
 		f.rescore(what, f.Score*(1+coverWeight*cover.of(f.terms)))
 	}

@@ -8,6 +8,10 @@ import (
 	"satchel/tools/index/segment"
 )
 
+// AllWords is the reason of the step for a passage that has every word of the query. Every result
+// of a query of one word has this step.
+const AllWords = "One passage has all words of the search."
+
 // Explanation explains a document's score. The scores of Terms add up to the score of the
 // first step. The score of the last step is that of the hit.
 type Explanation struct {

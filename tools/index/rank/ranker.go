@@ -20,11 +20,11 @@ const MaxResults = 50
 type Options struct {
 	Logger *slog.Logger
 	Now    func() time.Time
-	// Candidates is how many chunks of each database are ranked: the best of all that have a
-	// word of the query.
+	// Candidates is how many chunks of each database go on to the ranking of pages: those with
+	// the best scores, of all that have a word of the query. Long answers need more.
 	Candidates int
-	// MaxRows is how many chunks of each segment are read for a phrase of several words,
-	// the best first. More are read if fewer than Candidates have the phrase.
+	// MaxRows is how many chunks of each segment of a database are read to check whether they
+	// contain a phrase of several words. Those with the best scores are read first. More are read if fewer than Candidates have the phrase.
 	MaxRows int
 	// MinScoreShare is the share of the best score below which other hits are left out of
 	// an answer ordered by relevance: such hits usually share only a frequent word with the
