@@ -25,7 +25,7 @@ func TestMemory(t *testing.T) {
 	b := h.as(h.ada)
 	a := b.get(h.in("memory"))
 	want(t, "memory", a, http.StatusOK)
-	for _, s := range []string{"2 facts", "Ann is the boss", "&lt;script&gt;alert(1)&lt;/script&gt; tea", "<bdi>Claude</bdi>", "inferred, 60 % certain", "<bdi>A person</bdi>", "and one more that expired", "Visits on Monday", "memory/person/broken.md", "memory/person/novalue.md", h.in("edit/memory/person/broken.md"), h.in("edit/memory/loose.md"), h.in("edit/memory/person/notes.txt")} {
+	for _, s := range []string{"2 facts", "Ann is the boss", "&lt;script&gt;alert(1)&lt;/script&gt; tea", "<bdi>Claude</bdi>", "inferred, 60 % certain", "Origin unknown", "and one more that expired", "Visits on Monday", "memory/person/broken.md", "memory/person/novalue.md", h.in("edit/memory/person/broken.md"), h.in("edit/memory/loose.md"), h.in("edit/memory/person/notes.txt")} {
 		if !strings.Contains(a.body, s) {
 			t.Errorf("the page has no %q", s)
 		}

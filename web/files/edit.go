@@ -277,7 +277,7 @@ var kindTexts = map[string]struct{ path, text, example, end string }{
 // none.
 func completed(kind, typed string) string {
 	end := kindTexts[kind].end
-	if strings.HasSuffix(typed, "/") || usualEnding.MatchString(typed) {
+	if strings.HasSuffix(typed, "/") || strings.HasSuffix(typed, ".") || usualEnding.MatchString(typed) {
 		return typed
 	}
 	return typed + end

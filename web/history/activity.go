@@ -269,6 +269,14 @@ func (s *pages) showActivity(v *web.Visit) error {
 	}
 	undone := service.UndoneBy(newest)
 	turns := turnsOf(list, undone)
+	if body.Next != "" {
+		for i := len(list) - 1; i >= 0; i-- { // the last turn can continue on the next page
+			if t := turns[list[i].ID]; t != nil {
+				t.Whole = false
+				break
+			}
+		}
+	}
 	if body.May && f.Tool == "" && f.Person == "" && f.Client != "" && f.Since != "" && p.Problem == "" {
 		span := &turn{Whole: body.Next == "" && log.After == ""}
 		for _, t := range turns {

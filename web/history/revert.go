@@ -61,6 +61,7 @@ type revertPage struct {
 	Since   time.Time
 	Of      string // the full name of the client, for the address of further changes
 	From    string // the value of Since in the request
+	To      string // the end of the span, as the address has it
 	After   string // the last commit of this page, if there may be more
 	Older   string // the address of the next page
 	Skipped int    // number of changes that are undone already and not listed
@@ -90,18 +91,22 @@ func (s *pages) previewRevert(v *web.Visit) error {
 	if err != nil {
 		return err
 	}
+	until, err := parseTime(q.Get("until"))
+	if err != nil {
+		return err
+	}
 	after := space.CommitID(q.Get("after"))
 	if after != "" && !after.Valid() {
 		return web.ErrGone
 	}
-	page, err := m.NotUndone(ctx, service.UndoClientInput{Client: body.Client, Since: since}, after, undoListed)
+	page, err := m.NotUndone(ctx, service.UndoClientInput{Client: body.Client, Since: since, Until: until}, after, undoListed)
 	if err != nil {
 		return web.Gone(err)
 	}
 	body.Since, body.Skipped = since, page.Skipped
 	if page.More != "" {
-		body.Of, body.From, body.After = body.Client, q.Get("since"), string(page.More)
-		body.Older = olderOf(m.ID, body.Of, body.From, body.After)
+		body.Of, body.From, body.To, body.After = body.Client, q.Get("since"), q.Get("until"), string(page.More)
+		body.Older = olderOf(m.ID, body.Of, body.From, body.To, body.After)
 	}
 	body.Client = web.Shorten(space.ClientName(body.Client), 60)
 	for _, c := range page.Commits {
@@ -121,13 +126,16 @@ func (s *pages) previewRevert(v *web.Visit) error {
 	return s.Page(v, http.StatusOK, "revert", web.Page{Title: title, Current: "activity", Space: &m, Styles: []string{"activity.css"}, Body: body})
 }
 
-// olderOf returns the address of a client's changes between since and a commit. It returns
-// "" if an argument is invalid.
-func olderOf(id space.SpaceID, client, since, after string) string {
+// olderOf returns the address of a client's changes in a span that are older than a commit. It
+// returns "" if an argument is invalid.
+func olderOf(id space.SpaceID, client, since, until, after string) string {
+	if _, err := parseTime(until); err != nil {
+		return ""
+	}
 	if t, err := parseTime(since); err != nil || t.IsZero() || client == "" || !space.CommitID(after).Valid() {
 		return ""
 	}
-	return web.SpacePath(id, "revert?"+web.URLQuery("client", client, "since", since, "after", after))
+	return web.SpacePath(id, "revert?"+web.URLQuery("client", client, "since", since, "until", until, "after", after))
 }
 
 // revert handles POST /spaces/{id}/revert. It undoes the commits in the form, which are
@@ -160,5 +168,5 @@ func (s *pages) revert(v *web.Visit) error {
 	}
 	// The list from which the person came would have the changes of the kept files again, so the
 	// result links to older changes instead.
-	return s.undone(v, m, c, olderOf(m.ID, v.R.PostFormValue("of"), v.R.PostFormValue("from"), v.R.PostFormValue("after")))
+	return s.undone(v, m, c, olderOf(m.ID, v.R.PostFormValue("of"), v.R.PostFormValue("from"), v.R.PostFormValue("to"), v.R.PostFormValue("after")))
 }

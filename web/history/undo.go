@@ -76,7 +76,7 @@ func (s *pages) undoClient(v *web.Visit) error {
 		return err
 	}
 	if form("look") != "" {
-		return s.See(v, web.SpacePath(m.ID, "revert?"+web.URLQuery("client", form("client"), "since", form("since"))))
+		return s.See(v, web.SpacePath(m.ID, "revert?"+web.URLQuery("client", form("client"), "since", form("since"), "until", form("until"))))
 	}
 	until, err := parseTime(form("until"))
 	if err != nil {

@@ -79,28 +79,22 @@ func (f knownFact) Why() string {
 	return f.Problem
 }
 
-// From names the person, the client or the program that a fact comes from. In a space with several
-// members, nobody knows which of them it was.
-func (f knownFact) From(alone bool) string {
-	person := "A person"
-	if alone {
-		person = "You"
-	}
+// From names the client or the program that a fact comes from, or says that a person saved the fact.
+// A fact does not say which person that was.
+func (f knownFact) From() string {
 	switch {
 	case f.ByPerson:
-		return person
+		return "A person"
 	case f.Source == facts.Imported:
 		return "Import"
 	case f.Client != "":
 		return f.Client
-	case f.Source == facts.Explicit:
-		return person
 	}
 	return "Origin unknown" // for example, a file that was repaired
 }
 
 // How says how the fact came to be, and how certain it is unless it is certain.
-func (f knownFact) How(alone bool) string {
+func (f knownFact) How() string {
 	how := ""
 	switch {
 	case f.ByPerson && f.Client == facts.ToolCommand:
@@ -115,8 +109,6 @@ func (f knownFact) How(alone bool) string {
 		how = "inferred"
 	case f.Source != facts.Explicit:
 		return ""
-	case alone:
-		how = "you said so"
 	default:
 		how = "a person said so"
 	}

@@ -62,7 +62,7 @@ func At(kind, address string) (Upstream, error) {
 		}
 	}
 	u := k.New()
-	if kind != "git" {
+	if kind != "git" || !strings.HasPrefix(address, "/") {
 		address = at.String()
 	}
 	if !slices.Contains(Settings(u), "url") {
